@@ -1,4 +1,4 @@
-//! A server that can be signed in to, by one account.
+//! An account at a server that can be signed in to.
 
 use std::{path::Path, sync::Arc};
 
@@ -10,7 +10,6 @@ use super::{
     challenge::is_scope,
     error::{SignInError, StoreFault},
     record::Record,
-    sign_in::hint,
     store::{Store, hexadecimal},
 };
 use crate::{
@@ -18,7 +17,7 @@ use crate::{
     offload::run_blocking,
 };
 
-/// How many scopes are remembered for the next sign-in.
+/// Upper bound on the scopes that are stored for the next sign-in.
 const MOST_NEEDED: usize = 100;
 
 /// A server that can be signed in to. Cheap to clone.
@@ -30,15 +29,15 @@ struct Inner {
     /// The address of the server, without its fragment.
     url: Url,
     settings: OAuthSettings,
-    /// What the next sign-in asks for besides.
+    /// Scopes that the next sign-in requests in addition to those of the entry.
     more_scopes: Vec<String>,
-    /// Tells this account from all others.
+    /// The identifier of the account: a digest that reveals nothing.
     key: String,
     store: Option<Store>,
 }
 
 impl Account {
-    /// The account of an entry; none where nobody signs in to its server.
+    /// Returns the account of an entry; `None` if nobody signs in to its server.
     pub(crate) fn of(endpoint: &RemoteEndpoint, state: Option<&Path>) -> Option<Self> {
         let OAuth::On(settings) = &endpoint.oauth else {
             return None;
@@ -47,7 +46,7 @@ impl Account {
         url.set_fragment(None);
         let key = key(&url, settings);
         Some(Self(Arc::new(Inner {
-            // What a person was given is not for entries that have credentials of their own, and nothing of theirs is kept.
+            // Entries with credentials of their own neither use nor store the token of a user.
             store: state
                 .filter(|_| settings.grant == OAuthGrant::AuthorizationCode)
                 .map(|state| Store::new(state, key.clone())),
@@ -58,7 +57,7 @@ impl Account {
         })))
     }
 
-    /// The same account, which asks for more scopes when somebody signs in; none if one of them can be no scope.
+    /// Returns the account with more scopes to request; `None` if one of them is not a valid scope.
     pub(crate) fn asking_for(&self, scopes: &[String]) -> Option<Self> {
         if !scopes.iter().all(|scope| is_scope(scope)) {
             return None;
@@ -73,7 +72,7 @@ impl Account {
         self.0.settings != OAuthSettings::default()
     }
 
-    /// What is stored of it, if that is of this server.
+    /// Loads the record, if there is one for this server.
     pub(crate) fn load(&self) -> Result<Option<Record>, StoreFault> {
         let Some(store) = &self.0.store else {
             return Ok(None);
@@ -82,7 +81,7 @@ impl Account {
         Ok(record.filter(|it| it.server == self.0.url.as_str()))
     }
 
-    /// Removes what is stored, and has the authorization server forget the token where it can. False if there was nothing.
+    /// Removes the record, and revokes the token if the authorization server can. Returns false if there was no record.
     pub(crate) async fn sign_out(&self) -> Result<bool, SignInError> {
         let Some(store) = &self.0.store else {
             return Ok(false);
@@ -95,7 +94,7 @@ impl Account {
         Ok(store.erase().await?)
     }
 
-    /// Has the next sign-in ask for these scopes too. Best effort: without a record there is nothing to add to.
+    /// Adds scopes that the next sign-in requests too. Does nothing without a record.
     pub(crate) fn note_needed_scopes(&self, scopes: &[String]) {
         let Ok(Some(_)) = self.load() else {
             return;
@@ -103,7 +102,7 @@ impl Account {
         let Some(_lock) = self.0.store.as_ref().and_then(Store::lock_now) else {
             return;
         };
-        // What it is now: somebody may have refreshed meanwhile.
+        // Loaded again under the lock, since another workbench may have refreshed the token meanwhile.
         let Ok(Some(mut record)) = self.load() else {
             return;
         };
@@ -118,18 +117,18 @@ impl Account {
             && let Some(store) = &self.0.store
             && let Err(error) = store.save(&record)
         {
-            tracing::debug!("the scopes that are needed are not kept: {error}");
+            tracing::debug!("failed to store the needed scopes: {error}");
         }
     }
 
-    /// [`Self::load`], without holding anybody up.
+    /// Does [`Self::load`] without blocking the event loop.
     pub(crate) async fn read(&self) -> Result<Option<Record>, StoreFault> {
         let account = self.clone();
         let read = run_blocking(move || account.load()).await;
         read.unwrap_or(Err(StoreFault::Unreadable))
     }
 
-    /// Changes what is stored, if there is anything.
+    /// Changes the record, if there is one.
     pub(super) async fn change(&self, change: impl FnOnce(&mut Record)) -> Result<(), StoreFault> {
         let Some(store) = &self.0.store else {
             return Ok(());
@@ -142,37 +141,37 @@ impl Account {
         store.write(record).await
     }
 
-    /// Has the authorization server that gave a token forget it: that one, and no other that the server names by now.
+    /// Revokes a token at the authorization server that issued it, and at no other that the server may name by now.
     async fn revoke(&self, record: &Record) {
-        let hint = hint(None, record.resource_metadata.as_deref());
-        if let Ok(authority) = Authority::find(self, hint.as_deref()).await
+        let known = record.resource_metadata.as_deref();
+        if let Ok(authority) = Authority::find(self, None, known).await
             && authority.issuer() == record.issuer()
         {
             authority.revoke(record).await;
         }
     }
 
-    /// Whether somebody has to sign in; else tokens are got with the credentials of the entry.
+    /// Returns true if a user has to sign in, and false if the entry has credentials of its own.
     pub(crate) fn needs_person(&self) -> bool {
         self.0.settings.grant == OAuthGrant::AuthorizationCode
     }
 
-    /// The port that the browser is to come back to, if the entry says one.
+    /// Returns the port for the redirect of the browser, if the entry names one.
     pub(crate) fn callback_port(&self) -> Option<u16> {
         self.0.settings.callback_port
     }
 
-    /// What tells the account from all others, the same in every run: a digest that gives nothing away.
+    /// Returns the identifier of the account, which is the same in every run and reveals nothing.
     pub(crate) fn key(&self) -> &str {
         &self.0.key
     }
 
-    /// Where it is kept, for a person.
+    /// Returns the place of the record, for the user.
     pub(crate) fn stored_in(&self) -> Option<String> {
         self.0.store.as_ref().map(Store::place)
     }
 
-    /// The address of the server.
+    /// Returns the address of the server.
     pub(super) fn url(&self) -> &Url {
         &self.0.url
     }
@@ -181,18 +180,18 @@ impl Account {
         &self.0.settings
     }
 
-    /// What the next sign-in asks for besides what the entry says.
+    /// Returns the scopes to request in addition to those of the entry.
     pub(super) fn more_scopes(&self) -> &[String] {
         &self.0.more_scopes
     }
 
-    /// Where it is stored, if anywhere.
+    /// Returns the store; `None` if there is no state directory or nothing may be stored.
     pub(super) fn store(&self) -> Option<&Store> {
         self.0.store.as_ref()
     }
 }
 
-/// A digest of what makes an account: the server, who we are there, and the account's name.
+/// Returns a digest of the parts of an account: the server, the client there, and the account's name.
 fn key(url: &Url, settings: &OAuthSettings) -> String {
     let parts = (url.as_str(), &settings.client_id, &settings.account);
     let text = serde_json::to_vec(&parts).expect("texts can be written");

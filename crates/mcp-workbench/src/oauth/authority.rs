@@ -1,82 +1,75 @@
-//! The authorization server of a server: found, checked, and asked. This is where `rmcp` does the protocol.
+//! The authorization server of a server: found, checked, and asked.
 
-mod credentials;
-mod revocation;
+mod endpoints;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use hyper::{Method, Request, header::CONTENT_TYPE};
-use rmcp::transport::auth::{
-    AuthorizationManager, AuthorizationMetadata, CredentialStore, InMemoryCredentialStore,
-    OAuthClientConfig, OAuthTokenResponse, StoredCredentials,
-};
-use serde_json::Value;
-use url::{Url, form_urlencoded};
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use url::Url;
 
 use super::{
     Account, Challenge,
+    discovery::{Discovery, discover},
     error::{FetchFault, OAuthCode, SignInError},
-    fetch::Fetcher,
-    record::{Record, RegisteredClient, Token},
+    fetch::{Fetcher, JSON, post, refusal},
+    metadata::Metadata,
+    record::{Record, RegisteredClient},
 };
 use crate::{alarm::timeout, dial::Guard};
 
-/// How long finding it may take in all, with every address that it may be described at.
-const PATIENCE: Duration = Duration::from_secs(45);
-/// What servers are told our name is.
+pub(super) use endpoints::Given;
+
+/// Upper bound on the time for discovery, with every address that metadata may be at.
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(45);
+/// The name under which the workbench registers.
 const OUR_NAME: &str = "MCP Workbench";
-/// Asks for tokens that outlive the person's presence, where that is a scope.
+/// The scope for tokens that outlive the user's presence, at servers that have it.
 pub(super) const OFFLINE: &str = "offline_access";
 
-/// An authorization server that was found by what its server says, just now.
+/// An authorization server, as discovery has just found it.
 pub(super) struct Authority {
     account: Account,
-    fetcher: Arc<Fetcher>,
-    manager: AuthorizationManager,
-    metadata: AuthorizationMetadata,
-    /// Whether it was described, or only guessed by the rules of 2025-03-26.
-    is_described: bool,
+    fetcher: Fetcher,
+    found: Discovery,
+}
+
+/// The values of one attempt that the address to sign in at contains.
+pub(super) struct AuthorizationRequest<'a> {
+    pub(super) client_id: &'a str,
+    pub(super) redirect_uri: &'a str,
+    pub(super) scopes: &'a [String],
+    pub(super) state: &'a str,
+    /// The secret that the code is bound to (PKCE). Only its digest is sent.
+    pub(super) verifier: &'a str,
 }
 
 impl Authority {
-    /// Finds the authorization server of an account's server.
+    /// Finds the authorization server of an account's server, beginning with a challenge of the server, or with the
+    /// known address of its resource metadata.
     pub(super) async fn find(
         account: &Account,
-        challenge: Option<&str>,
+        challenge: Option<&Challenge>,
+        known: Option<&str>,
     ) -> Result<Self, SignInError> {
-        let found = timeout(PATIENCE, Self::find_patiently(account, challenge)).await;
-        found.unwrap_or_else(|_| {
+        let fetcher = Fetcher::new(account.url());
+        let found = timeout(DISCOVERY_TIMEOUT, discover(&fetcher, challenge, known)).await;
+        let found = found.unwrap_or_else(|_| {
             let host = account.url().host_str().unwrap_or_default().to_owned();
             Err(FetchFault::TooSlow { host }.into())
-        })
-    }
-
-    async fn find_patiently(
-        account: &Account,
-        challenge: Option<&str>,
-    ) -> Result<Self, SignInError> {
-        let fetcher = Arc::new(Fetcher::new(account.url()));
-        let client: Arc<Fetcher> = Arc::clone(&fetcher);
-        let manager =
-            AuthorizationManager::new_with_oauth_http_client(account.url().as_str(), client);
-        let mut manager = manager.await.map_err(|_| SignInError::UnusableUrl)?;
-        let resolved = manager.resolve_metadata_from_challenge(challenge).await;
-        let resolved = resolved.map_err(|error| fetcher.explain(&error))?;
-        let metadata = resolved.metadata;
-        manager.set_metadata(metadata.clone());
+        })?;
         let authority = Self {
             account: account.clone(),
             fetcher,
-            manager,
-            metadata,
-            is_described: resolved.source.is_discovered(),
+            found,
         };
         authority.check_trust()?;
         authority.check_endpoints()?;
         Ok(authority)
     }
 
-    /// Whether it is the one that the entry trusts: secrets of the entry go to nobody else.
+    /// Refuses any authority but the one that the entry trusts, if it names one: no other may get the entry's secrets.
     fn check_trust(&self) -> Result<(), SignInError> {
         let trusted = self.account.settings().issuer.as_deref();
         if trusted.is_none() || trusted == self.issuer() {
@@ -86,60 +79,75 @@ impl Authority {
         }
     }
 
-    /// What the server asked for when it was looked for where to sign in.
+    /// Refuses an authority whose endpoints must not be asked. They are checked again when they are dialled.
+    fn check_endpoints(&self) -> Result<(), SignInError> {
+        if let Some(address) = self.metadata().text("authorization_endpoint") {
+            harmless(self.account.url(), address)?;
+        }
+        for endpoint in ["token_endpoint", "registration_endpoint"] {
+            if let Some(endpoint) = self.metadata().text(endpoint) {
+                let url = Url::parse(endpoint).map_err(|_| SignInError::Metadata)?;
+                self.fetcher.check(&url)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the challenge that the server sent during discovery, if it was asked for one.
     pub(super) fn challenge(&self) -> Option<&Challenge> {
-        self.fetcher.challenge()
+        self.found.challenge.as_ref()
     }
 
-    /// Who it says that it is; none where it was only guessed.
+    fn metadata(&self) -> &Metadata {
+        &self.found.metadata
+    }
+
+    /// Returns the issuer; `None` if the server has no metadata (2025-03-26).
     pub(super) fn issuer(&self) -> Option<&str> {
-        self.metadata.issuer.as_deref()
+        self.metadata().text("issuer")
     }
 
-    /// Whether it promises to name itself when it sends the browser back.
+    /// Returns true if it promises to name its issuer when it redirects the browser (RFC 9207).
     pub(super) fn names_itself(&self) -> bool {
         let field = "authorization_response_iss_parameter_supported";
-        self.flag(field)
+        self.metadata().flag(field)
     }
 
-    /// Whether it protects codes. One that is not described cannot say so; the challenge is sent to it all the same.
-    pub(super) fn check_pkce(&self) -> Result<(), SignInError> {
-        let methods = self.metadata.code_challenge_methods_supported.as_ref();
-        let protects = methods.is_some_and(|methods| methods.iter().any(|it| it == "S256"));
-        if protects || !self.is_described {
-            Ok(())
-        } else {
-            Err(SignInError::NoPkce)
+    /// Refuses an authority that does not issue codes or does not protect them with PKCE. One without metadata cannot
+    /// say so; the challenge is sent to it all the same.
+    pub(super) fn check_support(&self) -> Result<(), SignInError> {
+        let methods = "code_challenge_methods_supported";
+        if self.found.is_described && self.metadata().lists(methods, "S256") != Some(true) {
+            return Err(SignInError::NoPkce);
+        }
+        match self.metadata().lists("response_types_supported", "code") {
+            Some(false) => Err(SignInError::Metadata),
+            _ => Ok(()),
         }
     }
 
-    /// The scopes to ask for: the entry's, or those that the server names; and those that were asked for since. With them,
-    /// or for somebody who lacks scopes, go those that they have.
-    pub(super) async fn scopes(&self, record: Option<&Record>, is_step_up: bool) -> Vec<String> {
+    /// Returns the scopes to request: those of the entry, or those that the server names, and those that were asked for
+    /// since. A step-up adds the scopes that the user has.
+    pub(super) fn scopes(&self, record: Option<&Record>, is_step_up: bool) -> Vec<String> {
         let mut scopes = self.account.settings().scopes.clone();
         if scopes.is_empty() {
-            scopes = self.manager.select_initial_scopes(&[]).await;
+            scopes.clone_from(&self.found.scopes);
         }
         scopes.extend_from_slice(self.account.more_scopes());
         if let Some(record) = record.filter(|it| is_step_up || !it.needed.is_empty()) {
             scopes.extend(record.scopes.iter().chain(&record.needed).cloned());
         }
-        let supported = self.metadata.scopes_supported.as_ref();
-        if !scopes.is_empty() && supported.is_some_and(|it| it.iter().any(|it| it == OFFLINE)) {
+        let has_offline = self.metadata().lists("scopes_supported", OFFLINE);
+        if !scopes.is_empty() && has_offline == Some(true) {
             scopes.push(OFFLINE.to_owned());
         }
-        let mut unique: Vec<String> = Vec::with_capacity(scopes.len());
-        for scope in scopes {
-            if !unique.contains(&scope) {
-                unique.push(scope);
-            }
-        }
-        unique
+        unique(scopes)
     }
 
-    /// Becomes a client of it: the entry's, one that a document describes, the one of last time, or a new one.
-    pub(super) async fn become_client(
-        &mut self,
+    /// Returns the client to sign in as: the entry's, the one that a document describes, the one of the last sign-in, or
+    /// a new one.
+    pub(super) async fn client(
+        &self,
         redirect_uri: &str,
         scopes: &[String],
         record: Option<&Record>,
@@ -150,202 +158,114 @@ impl Authority {
             secret: secret.cloned(),
             redirect_uri: None,
         };
+        let supports_documents = self
+            .metadata()
+            .flag("client_id_metadata_document_supported");
         let document = settings.client_metadata_url.as_ref();
-        let document = document.filter(|_| self.flag("client_id_metadata_document_supported"));
-        let chosen = if let Some(id) = &settings.client_id {
-            client(id, settings.client_secret.as_ref())
-        } else if let Some(url) = document {
-            client(url, None)
-        } else if let Some(known) = record.and_then(|it| self.known_client(it, redirect_uri)) {
-            known
-        } else {
-            return self.register(redirect_uri, scopes).await;
+        // A client that was registered for another redirect address or at another authority is of no use.
+        let is_reusable = |it: &&Record| {
+            it.client.redirect_uri.as_deref() == Some(redirect_uri) && it.issuer() == self.issuer()
         };
-        self.configure(&chosen, redirect_uri)?;
-        Ok(chosen)
+        if let Some(id) = &settings.client_id {
+            Ok(client(id, settings.client_secret.as_ref()))
+        } else if let Some(url) = document.filter(|_| supports_documents) {
+            Ok(client(url, None))
+        } else if let Some(record) = record.filter(is_reusable) {
+            Ok(record.client.clone())
+        } else {
+            self.register(redirect_uri, scopes).await
+        }
     }
 
-    /// The client of last time, if it is one of this authority and for this address.
-    fn known_client(&self, record: &Record, redirect_uri: &str) -> Option<RegisteredClient> {
-        let is_same = record.client.redirect_uri.as_deref() == Some(redirect_uri)
-            && record.issuer() == self.issuer();
-        is_same.then(|| record.client.clone())
-    }
-
+    /// Registers the workbench as a new client (RFC 7591).
     async fn register(
-        &mut self,
+        &self,
         redirect_uri: &str,
         scopes: &[String],
     ) -> Result<RegisteredClient, SignInError> {
-        if self.metadata.registration_endpoint.is_none() {
-            return Err(SignInError::NoRegistration);
-        }
-        let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
-        let registered = self
-            .manager
-            .register_client(OUR_NAME, redirect_uri, &scopes);
-        let registered = registered.await.map_err(|error| {
-            match self.fetcher.explain(&error) {
-                // Where nothing is described, only a guess was asked.
-                SignInError::RegistrationRefused { .. } if !self.is_described => {
-                    SignInError::NotDescribed
-                }
-                error => error,
-            }
-        })?;
-        Ok(RegisteredClient {
-            id: registered.client_id,
-            secret: registered.client_secret,
-            redirect_uri: Some(redirect_uri.to_owned()),
-        })
-    }
-
-    fn configure(
-        &mut self,
-        client: &RegisteredClient,
-        redirect_uri: &str,
-    ) -> Result<(), SignInError> {
-        let mut config = OAuthClientConfig::new(&client.id, redirect_uri);
-        if let Some(secret) = &client.secret {
-            config = config.with_client_secret(secret);
-        }
-        let configured = self.manager.configure_client(config);
-        configured.map_err(|_| SignInError::Metadata)
-    }
-
-    /// The address to sign in at.
-    pub(super) async fn address(&self, scopes: &[String]) -> Result<Url, SignInError> {
-        let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
-        let address = self.manager.get_authorization_url(&scopes).await;
-        let address = address.map_err(|error| self.fetcher.explain(&error))?;
-        harmless(self.account.url(), &address)
-    }
-
-    /// Exchanges a code for a token, and the scopes that came with it.
-    pub(super) async fn exchange(
-        &self,
-        code: &str,
-        state: &str,
-        issuer: Option<&str>,
-    ) -> Result<Given, SignInError> {
-        let exchanged = self
-            .manager
-            .exchange_code_for_token_with_issuer(code, state, issuer);
-        let response = exchanged.await.map_err(|it| self.fetcher.explain(&it))?;
-        Given::of(&response)
-    }
-
-    /// Gets a new token for the old one's refresh token. Only ever called with a record of this authority.
-    pub(super) async fn refresh(&mut self, record: &Record) -> Result<Given, SignInError> {
-        let token = record.token.as_ref().ok_or(SignInError::Over)?;
-        let response = serde_json::json!({
-            "access_token": token.access,
-            "token_type": "bearer",
-            "refresh_token": token.refresh,
+        let endpoint = self.metadata().text("registration_endpoint");
+        let endpoint = endpoint.ok_or(SignInError::NoRegistration)?;
+        let url = Url::parse(endpoint).map_err(|_| SignInError::Metadata)?;
+        let mut request = json!({
+            "client_name": OUR_NAME,
+            "redirect_uris": [redirect_uri],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+            "application_type": "native",
         });
-        let response = serde_json::from_value::<OAuthTokenResponse>(response).ok();
-        let id = record.client.id.clone();
-        // Without scopes the new token has those of the old one.
-        let credentials = StoredCredentials::new(id, response, Vec::new(), None);
-        let store = InMemoryCredentialStore::new();
-        let stored = store.save(credentials).await;
-        stored.map_err(|_| SignInError::Metadata)?;
-        self.manager.set_credential_store(store);
-        let client = self.client_of(record);
-        let redirect_uri = client.redirect_uri.clone();
-        let nowhere = self.account.url().to_string();
-        self.configure(&client, &redirect_uri.unwrap_or(nowhere))?;
-        let refreshed = self.manager.refresh_token().await;
-        let response = refreshed.map_err(|error| self.fetcher.explain(&error))?;
-        Given::of(&response)
-    }
-
-    /// The client of a record, with the secret of the entry where it is the entry's.
-    fn client_of(&self, record: &Record) -> RegisteredClient {
-        let settings = self.account.settings();
-        let mut client = record.client.clone();
-        if settings.client_id.as_ref() == Some(&client.id) {
-            client.secret.clone_from(&settings.client_secret);
+        if !scopes.is_empty() {
+            request["scope"] = scopes.join(" ").into();
         }
-        client
-    }
-
-    fn flag(&self, field: &str) -> bool {
-        let field = self.metadata.additional_fields.get(field);
-        field.and_then(Value::as_bool).unwrap_or(false)
-    }
-
-    /// Refuses an authority whose addresses nobody may ask. They are checked again when they are dialled.
-    fn check_endpoints(&self) -> Result<(), SignInError> {
-        let guard = Guard::new(self.account.url());
-        harmless(self.account.url(), &self.metadata.authorization_endpoint)?;
-        let asked = [
-            Some(&self.metadata.token_endpoint),
-            self.metadata.registration_endpoint.as_ref(),
-        ];
-        for endpoint in asked.into_iter().flatten() {
-            let url = Url::parse(endpoint).map_err(|_| SignInError::Metadata)?;
-            let host = url.host_str().unwrap_or_default().to_owned();
-            guard
-                .check(&url)
-                .map_err(|_| FetchFault::Insecure { host })?;
+        let response = self.fetcher.fetch(&url, post(JSON, request.to_string()));
+        let response = response.await?;
+        let body = serde_json::from_slice::<Value>(response.body()).unwrap_or_default();
+        match (refusal(&response), body["client_id"].as_str()) {
+            (None, Some(id)) => Ok(RegisteredClient {
+                id: id.to_owned(),
+                // Some servers send an empty secret to clients that have none.
+                secret: body["client_secret"]
+                    .as_str()
+                    .filter(|it| !it.is_empty())
+                    .map(str::to_owned),
+                redirect_uri: Some(redirect_uri.to_owned()),
+            }),
+            // Without metadata the endpoint was only a guess.
+            _ if !self.found.is_described => Err(SignInError::NotDescribed),
+            (code, _) => Err(SignInError::RegistrationRefused {
+                code: code.unwrap_or(OAuthCode::Other),
+            }),
         }
-        Ok(())
+    }
+
+    /// Returns the address to sign in at.
+    pub(super) fn address(&self, request: &AuthorizationRequest<'_>) -> Result<Url, SignInError> {
+        let endpoint = self.metadata().text("authorization_endpoint");
+        let mut url = harmless(self.account.url(), endpoint.ok_or(SignInError::Metadata)?)?;
+        let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(request.verifier));
+        let mut query = url.query_pairs_mut();
+        query.extend_pairs([
+            ("response_type", "code"),
+            ("client_id", request.client_id),
+            ("redirect_uri", request.redirect_uri),
+            ("state", request.state),
+            ("code_challenge", &challenge),
+            ("code_challenge_method", "S256"),
+            ("resource", &self.found.resource),
+        ]);
+        if !request.scopes.is_empty() {
+            query.append_pair("scope", &request.scopes.join(" "));
+        }
+        if request.scopes.iter().any(|scope| scope == OFFLINE) {
+            // Else OpenID providers leave the scope out (OpenID Connect Core, section 11).
+            query.append_pair("prompt", "consent");
+        }
+        drop(query);
+        Ok(url)
     }
 }
 
-/// A token that was given, and what for.
-pub(super) struct Given {
-    pub(super) token: Token,
-    /// The scopes, where they are not those that were asked for.
-    pub(super) scopes: Option<Vec<String>>,
-}
-
-impl Given {
-    fn of(response: &OAuthTokenResponse) -> Result<Self, SignInError> {
-        let refused = SignInError::NoToken {
-            code: OAuthCode::Other,
-        };
-        let value = serde_json::to_value(response).map_err(|_| refused.clone())?;
-        let is_bearer = value["token_type"].as_str();
-        let is_bearer = is_bearer.is_some_and(|it| it.eq_ignore_ascii_case("bearer"));
-        let scopes = value["scope"].as_str();
-        let scopes = scopes.map(|it| it.split_ascii_whitespace().map(str::to_owned).collect());
-        let token = serde_json::from_value::<Token>(value).ok();
-        let token = token.filter(|it| is_bearer && it.bearer().is_some());
-        let token = token.ok_or(refused)?;
-        Ok(Self { token, scopes })
+/// Returns the texts without repetitions, in their order.
+fn unique(texts: Vec<String>) -> Vec<String> {
+    let mut unique: Vec<String> = Vec::with_capacity(texts.len());
+    for text in texts {
+        if !unique.contains(&text) {
+            unique.push(text);
+        }
     }
+    unique
 }
 
-/// An address that a person may be sent to: encrypted, or on this machine for a server of this machine; nothing in it but
-/// an address, as it is written by us.
+/// Parses an address that the user may be sent to: https, or http to this machine for a server on this machine, without
+/// a user name, and in plain characters only.
 pub(super) fn harmless(server: &Url, address: &str) -> Result<Url, SignInError> {
-    let refused = |_| SignInError::HostileAddress;
     let url = Url::parse(address).map_err(|_| SignInError::HostileAddress)?;
-    Guard::new(server).check(&url).map_err(refused)?;
+    let is_allowed = Guard::new(server).check(&url).is_ok();
     let has_user = !url.username().is_empty() || url.password().is_some();
     let is_plain = url.as_str().bytes().all(|byte| byte.is_ascii_graphic());
-    if has_user || !is_plain {
-        return Err(SignInError::HostileAddress);
+    if is_allowed && is_plain && !has_user {
+        Ok(url)
+    } else {
+        Err(SignInError::HostileAddress)
     }
-    Ok(url)
-}
-
-/// The value of a parameter of an address.
-pub(super) fn parameter(url: &Url, name: &str) -> Option<String> {
-    let mut pairs = url.query_pairs();
-    let found = pairs.find(|(key, _)| key == name);
-    found.map(|(_, value)| value.into_owned())
-}
-
-/// A request with a form; none if the address cannot stand in one.
-fn post(url: &str, form: &[(&str, &str)]) -> Option<Request<Vec<u8>>> {
-    let mut body = form_urlencoded::Serializer::new(String::new());
-    body.extend_pairs(form);
-    let request = Request::builder()
-        .method(Method::POST)
-        .uri(url)
-        .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
-    request.body(body.finish().into_bytes()).ok()
 }

@@ -1,78 +1,72 @@
-//! Why somebody is not signed in, as data. Nothing here holds what an authorization server has said beyond the codes that
-//! the standards define, and no code, token or address with parameters: the words can be shown and logged.
+//! The errors of OAuth as data. They hold the error codes of the standards, and nothing else from an authorization server:
+//! no body, no code, no token, no address with parameters. So they can be shown and logged.
 
 use std::io;
 
 use thiserror::Error;
 
-/// Why a request to an authorization server got no answer.
+/// A request to an authorization server without a usable response.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum FetchFault {
-    /// Only https is asked, and http only on this machine for a server that is on this machine.
+    /// Only https is allowed, and http on this machine for a server on this machine.
     #[error("the address on '{host}' is not https")]
     Insecure { host: String },
-    /// It is an address inside of a network that the server itself is not in.
+    /// The address is inside of a network that the server itself is not in.
     #[error("'{host}' is an internal address, which this server may not name")]
     Internal { host: String },
     #[error("'{host}' cannot be reached: {reason}")]
     Unreachable {
         host: String,
-        /// Why, in the words of the system.
+        /// The error of the system.
         reason: String,
     },
     #[error("'{host}' did not answer in time")]
     TooSlow { host: String },
-    /// The answer is too long.
     #[error("the answer of '{host}' is too long")]
     TooLarge { host: String },
-    /// The connection broke, or what came is not HTTP.
+    /// The connection broke, or the response is not HTTP.
     #[error("the answer of '{host}' broke off")]
     Broken { host: String },
-    /// It answered that it cannot answer now.
+    /// A status that may be another one in a while.
     #[error("'{host}' answered with status {status}")]
     Status { host: String, status: u16 },
 }
 
-/// The codes of the standards for a request that is refused.
+/// The error codes of the standards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum OAuthCode {
-    /// The person, or the server's rules, said no.
+    /// The user, or a policy of the server, refused.
     #[error("access_denied")]
     AccessDenied,
-    /// The code or the refresh token is not good any more.
+    /// The code or the refresh token is invalid, expired or revoked.
     #[error("invalid_grant")]
     InvalidGrant,
-    /// The client is not known, or its secret is wrong.
+    /// The client is unknown, or its secret is wrong.
     #[error("invalid_client")]
     InvalidClient,
     /// The client may not do this.
     #[error("unauthorized_client")]
     UnauthorizedClient,
-    /// A scope is not known or not allowed.
+    /// A scope is unknown or not allowed.
     #[error("invalid_scope")]
     InvalidScope,
-    /// The server's address is not one that tokens are given for.
+    /// No tokens are issued for this resource.
     #[error("invalid_target")]
     InvalidTarget,
     /// Something is missing or wrong in the request.
     #[error("invalid_request")]
     InvalidRequest,
-    /// The way of getting a token is not supported.
     #[error("unsupported_grant_type")]
     UnsupportedGrantType,
-    /// The redirect address is not accepted.
     #[error("invalid_redirect_uri")]
     InvalidRedirectUri,
-    /// The description of the client is not accepted.
     #[error("invalid_client_metadata")]
     InvalidClientMetadata,
-    /// It has failed by itself.
     #[error("server_error")]
     ServerError,
-    /// It cannot answer now.
     #[error("temporarily_unavailable")]
     Unavailable,
-    /// None of these.
+    /// Any other code.
     #[error("an unknown error")]
     Other,
 }
@@ -93,7 +87,7 @@ impl OAuthCode {
         Self::Unavailable,
     ];
 
-    /// What a code on the wire means.
+    /// Parses a code.
     pub(super) fn of(word: &str) -> Self {
         let mut known = Self::ALL.into_iter();
         known
@@ -101,16 +95,15 @@ impl OAuthCode {
             .unwrap_or(Self::Other)
     }
 
-    /// Whether it may be different in a while.
+    /// Returns true if the same request may succeed in a while.
     pub(super) fn is_transient(self) -> bool {
         matches!(self, Self::ServerError | Self::Unavailable)
     }
 }
 
-/// Why what is stored cannot be read or written.
+/// A record that cannot be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum StoreFault {
-    /// There is no state directory.
     #[error("there is no state directory to keep it in (hint: set XDG_STATE_HOME or HOME)")]
     NoPlace,
     #[error("the state directory cannot be used: {0}")]
@@ -118,7 +111,7 @@ pub(crate) enum StoreFault {
     #[error("the keyring cannot be used: {0}")]
     #[cfg(all(feature = "keyring", not(test)))]
     Keyring(String),
-    /// What is there is not ours or is broken.
+    /// The record is damaged, or has another layout.
     #[error("what is stored cannot be read (hint: sign in again)")]
     Unreadable,
 }
@@ -129,75 +122,66 @@ impl From<io::Error> for StoreFault {
     }
 }
 
-/// Why signing in, or getting a token, failed.
+/// A failed attempt to sign in or to get a token.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum SignInError {
-    /// A request got no answer.
     #[error(transparent)]
     Fetch(#[from] FetchFault),
-    /// The address of the entry is none that can be signed in to.
-    #[error("the address of the server cannot be used")]
-    UnusableUrl,
-    /// What the server or its authorization server says of itself is of no use.
+    /// The metadata of the server or its authorization server is invalid.
     #[error("what the server says about signing in cannot be used")]
     Metadata,
-    /// The server says nothing about signing in, and nobody is where it would be by default.
+    /// The server has no metadata, and no authorization server at the default endpoints.
     #[error("the server does not say where to sign in")]
     NotDescribed,
-    /// An answer is from another authorization server than the one that was asked.
+    /// A response is from another authorization server than the expected one.
     #[error("another authorization server answered than the one that was asked")]
     WrongIssuer,
-    /// The server wants us to trust another authorization server than its entry does.
+    /// The server names another authorization server than its entry.
     #[error(
         "the server names another authorization server than \"issuer\" in \"oauth\" of its entry"
     )]
     UntrustedIssuer,
-    /// The authorization server does not say that it protects codes (PKCE with S256).
+    /// The metadata does not offer PKCE with S256.
     #[error(
         "the authorization server does not support PKCE with S256, without which codes can be stolen"
     )]
     NoPkce,
-    /// The address to sign in at could harm whoever opens it.
+    /// The address to sign in at could harm the user who opens it.
     #[error("the address to sign in at is not https")]
     HostileAddress,
-    /// We have no client id there, and cannot get one.
+    /// There is no client id, and no registration endpoint.
     #[error(
         "the authorization server registers no clients by itself (hint: register one there, and set `clientId` in `oauth` of the entry)"
     )]
     NoRegistration,
-    /// It refused to register us.
     #[error(
         "the authorization server refused to register the workbench: {code} (hint: register a client there, and set `clientId` in `oauth` of the entry)"
     )]
     RegistrationRefused { code: OAuthCode },
-    /// The person, or the server, said no.
+    /// The user or the authorization server refused.
     #[error("signing in was refused: {code}")]
     Denied { code: OAuthCode },
-    /// It gave no token for the code, or for the credentials.
+    /// The token endpoint refused the code or the credentials.
     #[error("the authorization server gave no token: {code}")]
     NoToken { code: OAuthCode },
-    /// What was pasted is no address that the browser was sent back to.
+    /// The text is not the address of a redirect.
     #[error("this is not the address that the browser was sent back to")]
     NotARedirect,
-    /// It belongs to another attempt.
     #[error("this address belongs to another attempt to sign in")]
     WrongState,
-    /// It was tried for too long, or is over.
+    /// The attempt timed out, or was finished before.
     #[error("this attempt to sign in is over (hint: begin again)")]
     Over,
-    /// The private key of the entry is of no use.
     #[error("`privateKey` is no key that `signingAlgorithm` can sign with")]
     UnusableKey,
-    /// The entry gets its tokens by itself.
     #[error("nobody has to sign in: the entry has credentials of its own (`client_credentials`)")]
     NotNeeded,
-    /// It could not be kept.
     #[error(transparent)]
     Store(#[from] StoreFault),
 }
 
 impl SignInError {
-    /// Whether it may be different in a while, without anybody doing anything.
+    /// Returns true if a retry may succeed without a change by the user.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Fetch(fault) => !matches!(
@@ -211,29 +195,27 @@ impl SignInError {
     }
 }
 
-/// Why there is no token although the server wants one.
+/// A missing token that only a sign-in can replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum SignedOut {
     #[error("nobody has signed in")]
     Never,
-    /// The token is over or was taken back, and there is no way to another.
+    /// The token expired or was revoked, and cannot be refreshed.
     #[error("the last sign-in is over")]
     Ended,
-    /// The server now has another authorization server.
+    /// The server has a different authorization server now.
     #[error("the server has changed its authorization server")]
     OtherIssuer,
-    /// The server does not take a token that was just got for it.
+    /// The server refuses a token that was just issued for it.
     #[error("the server does not accept the token that was given for it")]
     Refused,
 }
 
-/// Why there is no token.
+/// A missing token.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum TokenFault {
-    /// Somebody has to sign in.
     #[error(transparent)]
     SignedOut(#[from] SignedOut),
-    /// It could not be got now.
     #[error(transparent)]
     Trouble(#[from] SignInError),
 }

@@ -1,11 +1,10 @@
-//! The way to authorization servers: one request, one answer, bounded in size and time, and only to addresses that are
-//! checked when they are dialled. No redirects, no cookies, no retries. What was answered is never part of an error; only
-//! the codes that the standards define are remembered.
+//! Requests to servers and authorization servers: one request, one response, bounded in size and time, and only to
+//! addresses that are checked when they are dialled. No cookies, no retries. The body of a response is never part of an
+//! error; only the error codes that the standards define are.
 
 use std::{
     future::poll_fn,
     pin::{Pin, pin},
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -14,14 +13,11 @@ use hyper::{
     body::{Body, Incoming},
     client::conn::http1,
     header::{
-        ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT, WWW_AUTHENTICATE,
+        ACCEPT, CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION, USER_AGENT, WWW_AUTHENTICATE,
     },
     http::StatusCode,
 };
 use hyper_util::rt::TokioIo;
-use rmcp::transport::auth::{
-    AuthError, OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest,
-};
 use serde_json::Value;
 use url::{Position, Url};
 
@@ -32,198 +28,151 @@ use super::{
 use crate::{
     alarm::timeout,
     dial::{DialFault, Guard, Stream},
+    era::{LEGACY_REVISIONS, headers::PROTOCOL_VERSION},
     visible::visible,
 };
 
 const MOST_BYTES: usize = 64 * 1024;
+/// How many redirects within one origin are followed to a metadata document.
+const MOST_REDIRECTS: usize = 3;
 /// How long a request may take in all.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 const OUR_NAME: HeaderValue =
     HeaderValue::from_static(concat!("mcp-workbench/", env!("CARGO_PKG_VERSION")));
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const REVISION: HeaderValue =
+    HeaderValue::from_static(LEGACY_REVISIONS[LEGACY_REVISIONS.len() - 1]);
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(super) const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
 const JSON_OR_STREAM: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-/// What a server is asked to find out whether it wants a token: nothing that it would have to remember.
-const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+/// The request that shows if a server wants a token. It leaves no state at the server.
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// Asks authorization servers, for the server of one entry.
+/// Sends requests on behalf of the entry of one server.
 pub(super) struct Fetcher {
     guard: Guard,
-    own: Url,
-    seen: Mutex<Seen>,
-    /// What the server itself asked for, if it was looked for.
-    challenge: OnceLock<Challenge>,
-}
-
-/// What went wrong last, in words of ours.
-#[derive(Default)]
-struct Seen {
-    fault: Option<FetchFault>,
-    code: Option<OAuthCode>,
+    server: Url,
 }
 
 impl Fetcher {
-    /// For the server at this address.
-    pub(super) fn new(own: &Url) -> Self {
+    pub(super) fn new(server: &Url) -> Self {
         Self {
-            guard: Guard::new(own),
-            own: own.clone(),
-            seen: Mutex::default(),
-            challenge: OnceLock::new(),
+            guard: Guard::new(server),
+            server: server.clone(),
         }
     }
 
+    /// Returns the address of the server of the entry.
+    pub(super) fn server(&self) -> &Url {
+        &self.server
+    }
+
+    /// Refuses an address that must not be asked, as far as its text tells. It is checked again when it is dialled.
+    pub(super) fn check(&self, url: &Url) -> Result<(), FetchFault> {
+        let checked = self.guard.check(url);
+        checked.map_err(|fault| dial_fault(fault, &host(url)))
+    }
+
+    /// Gets a metadata document. Returns `None` if there is none. Redirects are followed within the origin.
+    pub(super) async fn get(&self, url: &Url) -> Result<Option<Vec<u8>>, SignInError> {
+        let mut url = url.clone();
+        for _ in 0..=MOST_REDIRECTS {
+            let mut request = Request::new(String::new());
+            let version = HeaderName::from_static(PROTOCOL_VERSION);
+            request.headers_mut().insert(version, REVISION);
+            let response = self.fetch(&url, request).await?;
+            if !response.status().is_redirection() {
+                let is_found = response.status() == StatusCode::OK;
+                return Ok(is_found.then(|| response.into_body()));
+            }
+            let location = response.headers().get(LOCATION);
+            let location = location.and_then(|it| it.to_str().ok());
+            let Some(next) = location.and_then(|it| url.join(it).ok()) else {
+                return Ok(None);
+            };
+            if next.origin() != url.origin() {
+                return Err(SignInError::Metadata);
+            }
+            url = next;
+        }
+        Err(SignInError::Metadata)
+    }
+
+    /// Sends a request over a connection of its own and reads the response.
     pub(super) async fn fetch(
         &self,
-        request: Request<Vec<u8>>,
-    ) -> Result<Response<Vec<u8>>, FetchFault> {
-        *self.seen() = Seen::default();
-        let fetched = self.fetch_within(request).await;
-        let mut seen = self.seen();
-        match &fetched {
-            Ok(response) => seen.code = code(response),
-            Err(fault) => seen.fault = Some(fault.clone()),
-        }
-        drop(seen);
-        fetched
-    }
-
-    /// Why something failed, from what was seen on the way. The error itself may hold what nobody is to read.
-    pub(super) fn explain(&self, error: &AuthError) -> SignInError {
-        let mut seen = self.seen();
-        let (fault, code) = (seen.fault.take(), seen.code.take());
-        drop(seen);
-        if let Some(fault) = fault {
-            return fault.into();
-        }
-        let code = code.unwrap_or(OAuthCode::Other);
-        match error {
-            AuthError::AuthorizationServerMismatch { .. }
-            | AuthError::AuthorizationServerMissingIssuer { .. } => SignInError::WrongIssuer,
-            AuthError::PkceUnsupported => SignInError::NoPkce,
-            AuthError::RegistrationFailed(_) => SignInError::RegistrationRefused { code },
-            AuthError::TokenExchangeFailed(_)
-            | AuthError::TokenRefreshFailed(_)
-            | AuthError::TokenRefreshRejected(_)
-            | AuthError::ClientCredentialsError(_) => SignInError::NoToken { code },
-            _ => SignInError::Metadata,
-        }
-    }
-
-    /// What the server itself asked for, where it was looked for and did.
-    pub(super) fn challenge(&self) -> Option<&Challenge> {
-        self.challenge.get()
-    }
-
-    /// The code of the last answer, if it was a refusal.
-    pub(super) fn take_code(&self) -> Option<OAuthCode> {
-        self.seen().code.take()
-    }
-
-    async fn fetch_within(
-        &self,
-        request: Request<Vec<u8>>,
-    ) -> Result<Response<Vec<u8>>, FetchFault> {
-        let url = Url::parse(&request.uri().to_string());
-        let url = url.map_err(|_| FetchFault::Insecure {
-            host: String::new(),
-        })?;
-        let host = visible(url.host_str().unwrap_or_default()).to_string();
-        let fetched = timeout(PATIENCE, self.exchange(&url, request, &host)).await;
-        fetched.unwrap_or(Err(FetchFault::TooSlow { host }))
-    }
-
-    async fn exchange(
-        &self,
         url: &Url,
-        request: Request<Vec<u8>>,
-        host: &str,
+        request: Request<String>,
     ) -> Result<Response<Vec<u8>>, FetchFault> {
-        if *url == self.own && request.method() == Method::GET {
-            return self.probe(url, request, host).await;
-        }
-        let (head, body) = self.send(url, request, host, Reading::Whole).await?;
-        let body = body.ok_or_else(|| FetchFault::TooLarge { host: host.into() })?;
+        let host = host(url);
+        let send = self.send(url, request, Reading::Whole);
+        let (head, body) = within_time(&host, send).await?;
+        let body = body.ok_or_else(|| FetchFault::TooLarge { host: host.clone() })?;
         let response = head.map(|()| body);
         let status = response.status();
-        if is_passing(status) && code(&response).is_none_or(|it| it == OAuthCode::Other) {
+        if is_transient(status) && refusal(&response) == Some(OAuthCode::Other) {
             let status = status.as_u16();
-            let host = host.to_owned();
             return Err(FetchFault::Status { host, status });
         }
         Ok(response)
     }
 
-    /// Whether the server itself asks for a token, which is all that is asked of it. Most servers say so of what is
-    /// posted to them only; it may answer with a stream otherwise.
-    async fn probe(
-        &self,
-        url: &Url,
-        request: Request<Vec<u8>>,
-        host: &str,
-    ) -> Result<Response<Vec<u8>>, FetchFault> {
-        let mut posted = Request::new(PING.to_vec());
-        *posted.method_mut() = Method::POST;
-        posted.headers_mut().insert(CONTENT_TYPE, JSON);
-        posted.headers_mut().insert(ACCEPT, JSON_OR_STREAM);
-        let (head, _) = self.send(url, posted, host, Reading::Head).await?;
-        let head = if head.status() == StatusCode::UNAUTHORIZED {
-            head
-        } else {
-            self.send(url, request, host, Reading::Head).await?.0
+    /// Asks the server for its challenge. Many servers refuse every GET, so that a `ping` is posted first; others send
+    /// a challenge only to a GET. Only the head of the response is read, since the body may be a stream without end.
+    pub(super) async fn probe(&self) -> Result<Option<Challenge>, FetchFault> {
+        let mut ping = post(JSON, PING.to_owned());
+        ping.headers_mut().insert(ACCEPT, JSON_OR_STREAM);
+        let probe = async {
+            let (head, _) = self.send(&self.server, ping, Reading::Head).await?;
+            if head.status() == StatusCode::UNAUTHORIZED {
+                return Ok(head);
+            }
+            let get = Request::new(String::new());
+            let (head, _) = self.send(&self.server, get, Reading::Head).await?;
+            Ok(head)
         };
-        let head = probed(head);
-        let challenges = head.headers().get_all(WWW_AUTHENTICATE).iter();
-        let challenges = challenges.filter_map(|it| it.to_str().ok());
-        if let Some(challenge) = Challenge::of(challenges) {
-            let _ = self.challenge.set(challenge);
+        let head = within_time(&host(&self.server), probe).await?;
+        if head.status() != StatusCode::UNAUTHORIZED {
+            return Ok(None);
         }
-        Ok(head)
+        let challenges = head.headers().get_all(WWW_AUTHENTICATE).iter();
+        Ok(Challenge::of(challenges.filter_map(|it| it.to_str().ok())))
     }
 
-    /// Sends a request over a connection of its own.
     async fn send(
         &self,
         url: &Url,
-        request: Request<Vec<u8>>,
-        host: &str,
+        request: Request<String>,
         reading: Reading,
     ) -> Result<(Response<()>, Option<Vec<u8>>), FetchFault> {
-        let broken = || FetchFault::Broken { host: host.into() };
+        let host = host(url);
         let stream = self.guard.connect(url).await;
-        let stream = stream.map_err(|fault| dial_fault(fault, host))?;
-        let request = prepare(url, request).ok_or_else(broken)?;
+        let stream = stream.map_err(|fault| dial_fault(fault, &host))?;
+        let broken = || FetchFault::Broken { host };
+        let Some(request) = prepare(url, request) else {
+            return Err(broken());
+        };
         send(stream, request, reading).await.map_err(|_| broken())
     }
-
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl OAuthHttpClient for Fetcher {
-    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
-        Box::pin(async move {
-            let fetched = self.fetch(request.request).await;
-            fetched.map_err(|fault| Box::new(fault) as OAuthHttpClientError)
-        })
-    }
-}
-
-/// How much of an answer is read.
+/// How much of a response is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reading {
     Head,
     Whole,
 }
 
-/// Whether a status may be another one in a while.
-fn is_passing(status: StatusCode) -> bool {
-    status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429)
+/// Returns a request that posts a body.
+pub(super) fn post(content_type: HeaderValue, body: String) -> Request<String> {
+    let mut request = Request::new(body);
+    *request.method_mut() = Method::POST;
+    request.headers_mut().insert(CONTENT_TYPE, content_type);
+    request
 }
 
-/// The code of a refusal.
-fn code(response: &Response<Vec<u8>>) -> Option<OAuthCode> {
-    if response.status().is_success() || response.status().is_redirection() {
+/// Returns the error code of a response; `None` if it is a success.
+pub(super) fn refusal(response: &Response<Vec<u8>>) -> Option<OAuthCode> {
+    if response.status().is_success() {
         return None;
     }
     let body = serde_json::from_slice::<Value>(response.body()).unwrap_or_default();
@@ -231,14 +180,21 @@ fn code(response: &Response<Vec<u8>>) -> Option<OAuthCode> {
     Some(code.unwrap_or(OAuthCode::Other))
 }
 
-/// What the answer of the server itself means: that it wants a token, or nothing.
-fn probed(head: Response<()>) -> Response<Vec<u8>> {
-    let mut head = head.map(|()| Vec::new());
-    if head.status() != StatusCode::UNAUTHORIZED {
-        *head.status_mut() = StatusCode::NOT_FOUND;
-        head.headers_mut().clear();
-    }
-    head
+async fn within_time<T>(
+    host: &str,
+    work: impl Future<Output = Result<T, FetchFault>>,
+) -> Result<T, FetchFault> {
+    let done = timeout(TIMEOUT, work).await;
+    done.unwrap_or_else(|_| Err(FetchFault::TooSlow { host: host.into() }))
+}
+
+fn host(url: &Url) -> String {
+    visible(url.host_str().unwrap_or_default()).to_string()
+}
+
+/// Returns true if the same request may succeed in a while.
+fn is_transient(status: StatusCode) -> bool {
+    status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429)
 }
 
 fn dial_fault(fault: DialFault, host: &str) -> FetchFault {
@@ -253,21 +209,19 @@ fn dial_fault(fault: DialFault, host: &str) -> FetchFault {
     }
 }
 
-/// The request as it goes over a connection; none if it cannot.
-fn prepare(url: &Url, request: Request<Vec<u8>>) -> Option<Request<String>> {
-    let (mut head, body) = request.into_parts();
+/// Adds the target and the headers that every request has. Returns `None` if the address does not fit into a request.
+fn prepare(url: &Url, mut request: Request<String>) -> Option<Request<String>> {
     let path = &url[Position::BeforePath..Position::AfterQuery];
-    head.uri = Uri::try_from(path).ok()?;
+    *request.uri_mut() = Uri::try_from(path).ok()?;
     let host = &url[Position::BeforeHost..Position::AfterPort];
-    head.headers.insert(HOST, HeaderValue::try_from(host).ok()?);
-    head.headers.insert(USER_AGENT, OUR_NAME);
-    head.headers.entry(ACCEPT).or_insert(JSON);
-    head.headers.remove(CONTENT_LENGTH);
-    let body = String::from_utf8(body).ok()?;
-    Some(Request::from_parts(head, body))
+    let headers = request.headers_mut();
+    headers.insert(HOST, HeaderValue::try_from(host).ok()?);
+    headers.insert(USER_AGENT, OUR_NAME);
+    headers.entry(ACCEPT).or_insert(JSON);
+    Some(request)
 }
 
-/// Sends a request over a connection and reads the answer: its head, and its body unless that is too long.
+/// Sends a request over a connection and reads the head of the response, and its body unless that is too long.
 async fn send(
     stream: Box<dyn Stream>,
     request: Request<String>,
@@ -287,13 +241,13 @@ async fn send(
     tokio::select! {
         biased;
         exchanged = &mut exchange => return exchanged,
-        // What came before its end is still to be read.
+        // Data that arrived before the connection ended is still to be read.
         _ = &mut connection => {}
     }
     exchange.await
 }
 
-/// A body; none if it is too long.
+/// Reads a body. Returns `None` if it is too long.
 async fn read(mut body: Incoming) -> Result<Option<Vec<u8>>, hyper::Error> {
     let mut read = Vec::new();
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {

@@ -1,18 +1,20 @@
-//! Signing in to remote servers: OAuth 2.1 as the protocol's revisions ask for it. `rmcp` does the protocol; what is ours
-//! is the way to the network (only to addresses that are checked when they are dialled), where tokens are kept, the
-//! browser's way back, one refresh at a time for all, and what is refused.
+//! Signing in to remote servers: OAuth 2.1 as the revisions of the protocol require it.
 //!
 //! An [`Account`] is a server that can be signed in to. A [`SignIn`] gets its first token, with a [`Listener`] for the
-//! browser; [`Tokens`] keeps it fresh while the workbench serves.
+//! redirect of the browser; [`Tokens`] refreshes it while the workbench serves. Both find the authorization server by
+//! `discovery` and ask it as an `authority::Authority`. All requests go through `fetch`, which connects only to addresses
+//! that it has checked, since servers choose them.
 
 mod account;
 mod assertion;
 mod authority;
 mod bearer;
 mod challenge;
+mod discovery;
 mod error;
 mod fetch;
 mod listener;
+mod metadata;
 mod record;
 mod sign_in;
 mod store;

@@ -1,16 +1,17 @@
-//! One attempt to sign in: where to, the way back, and what is stored when it succeeds.
+//! One attempt to sign in: the address to open, the redirect back, and the record that a success stores.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, SystemTime},
 };
 
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use tokio::time::Instant;
 use url::Url;
 
 use super::{
     Account, Challenge, Listener,
-    authority::{Authority, OFFLINE, parameter},
+    authority::{Authority, AuthorizationRequest},
     error::{OAuthCode, SignInError, StoreFault},
     listener::Outcome,
     record::{LAYOUT, Record, RegisteredClient, Token, seconds},
@@ -18,24 +19,27 @@ use super::{
 };
 use crate::{alarm::timeout_at, private_files};
 
-/// How long an attempt can be finished.
-const PATIENCE: Duration = Duration::from_mins(10);
+/// The time in which an attempt has to be finished.
+const TIMEOUT: Duration = Duration::from_mins(10);
 
-/// An attempt that is under way. It can be finished once, within ten minutes.
+/// A pending attempt. It can be finished once, within ten minutes.
 pub(crate) struct SignIn {
     account: Account,
     authority: Authority,
     client: RegisteredClient,
+    redirect_uri: String,
     address: Url,
-    /// What the browser has to bring back.
+    /// The value that the redirect has to repeat.
     state: String,
+    /// The secret that the code is bound to (PKCE).
+    verifier: String,
     scopes: Vec<String>,
     resource_metadata: Option<String>,
     until: Instant,
     is_used: AtomicBool,
 }
 
-/// What came of an attempt.
+/// The result of a successful attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Granted {
     /// The scopes that were granted.
@@ -44,7 +48,7 @@ pub(crate) struct Granted {
     pub issuer: Option<String>,
 }
 
-/// What a browser brought back.
+/// The parameters of the redirect.
 struct Answer {
     state: String,
     issuer: Option<String>,
@@ -52,7 +56,7 @@ struct Answer {
 }
 
 impl SignIn {
-    /// Finds out where to sign in, registers the workbench there if need be, and makes the address.
+    /// Finds the authorization server, registers the workbench there if necessary, and makes the address.
     pub(crate) async fn begin(
         account: &Account,
         redirect_uri: &str,
@@ -63,33 +67,37 @@ impl SignIn {
         }
         // A record that cannot be read is replaced by the one to come.
         let record = account.read().await.ok().flatten();
-        // Without a challenge the server is asked for one: what is known of it does not say which scopes it wants.
-        let mut authority = Authority::find(account, challenge.map(Challenge::as_str)).await?;
-        // Nothing of what another authority gave is told to this one.
+        // Without a challenge the server is asked for one, since the record does not say which scopes it wants.
+        let authority = Authority::find(account, challenge, None).await?;
+        // No value from another authority is sent to this one.
         let record = record.filter(|it| it.issuer() == authority.issuer());
         let challenge = challenge.or(authority.challenge());
         let resource_metadata = challenge.and_then(|it| it.resource_metadata(account.url()));
-        authority.check_pkce()?;
-        // Who lacks scopes keeps those that they have, also if nobody has noted yet which are lacking.
+        authority.check_support()?;
+        // A user who lacks scopes keeps the granted ones, also if the record does not yet name the missing ones.
         let is_step_up = challenge.is_some_and(Challenge::is_insufficient_scope);
-        let scopes = authority.scopes(record.as_ref(), is_step_up).await;
-        let client = authority.become_client(redirect_uri, &scopes, record.as_ref());
+        let scopes = authority.scopes(record.as_ref(), is_step_up);
+        let client = authority.client(redirect_uri, &scopes, record.as_ref());
         let client = client.await?;
-        let mut address = authority.address(&scopes).await?;
-        if scopes.iter().any(|scope| scope == OFFLINE) {
-            // Else OpenID providers leave the scope out (OpenID Connect Core, section 11).
-            address.query_pairs_mut().append_pair("prompt", "consent");
-        }
-        let state = parameter(&address, "state").ok_or(SignInError::Metadata)?;
+        let (state, verifier) = (random_text(), random_text());
+        let address = authority.address(&AuthorizationRequest {
+            client_id: &client.id,
+            redirect_uri,
+            scopes: &scopes,
+            state: &state,
+            verifier: &verifier,
+        })?;
         Ok(Self {
             account: account.clone(),
             authority,
             client,
+            redirect_uri: redirect_uri.to_owned(),
             address,
             state,
+            verifier,
             scopes,
-            resource_metadata,
-            until: Instant::now() + PATIENCE,
+            resource_metadata: resource_metadata.map(String::from),
+            until: Instant::now() + TIMEOUT,
             is_used: AtomicBool::new(false),
         })
     }
@@ -109,7 +117,7 @@ impl SignIn {
             return Err(SignInError::Over);
         }
         self.check_issuer(answer.issuer.as_deref())?;
-        // Only what is ours for certain uses the attempt up.
+        // Only a redirect that is certainly ours uses the attempt up.
         if self.is_used.swap(true, Ordering::Relaxed) {
             return Err(SignInError::Over);
         }
@@ -120,11 +128,11 @@ impl SignIn {
                 return Err(SignInError::Denied { code });
             }
         };
-        let issuer = answer.issuer.as_deref();
-        let given = self
+        let (verifier, redirect_uri) = (&self.verifier, &self.redirect_uri);
+        let exchange = self
             .authority
-            .exchange(&code, &answer.state, issuer)
-            .await?;
+            .exchange(&self.client, &code, verifier, redirect_uri);
+        let given = exchange.await?;
         let scopes = given.scopes.unwrap_or_else(|| self.scopes.clone());
         self.keep(given.token, scopes.clone()).await?;
         Ok(Granted {
@@ -133,8 +141,8 @@ impl SignIn {
         })
     }
 
-    /// Waits until the browser comes back, tells it the outcome, and finishes. What belongs to another attempt is told so and
-    /// ends nothing. Not cancel-safe while a code is exchanged.
+    /// Waits for the browser, finishes, and shows the outcome in it. A redirect of another attempt is refused and ends
+    /// nothing. Not cancel-safe while a code is exchanged.
     pub(crate) async fn wait(&self, listener: &mut Listener) -> Result<Granted, SignInError> {
         loop {
             let redirected = timeout_at(self.until, listener.next()).await;
@@ -148,7 +156,7 @@ impl SignIn {
         }
     }
 
-    /// An answer of another authority than the one that was asked is a mix-up, also if it is a refusal.
+    /// Refuses a redirect from another authority (RFC 9207), also if it reports an error.
     fn check_issuer(&self, received: Option<&str>) -> Result<(), SignInError> {
         match (received, self.authority.issuer()) {
             (Some(received), Some(expected)) if received == expected => Ok(()),
@@ -158,14 +166,14 @@ impl SignIn {
         }
     }
 
-    /// Scopes that nobody grants are not asked for again.
+    /// Removes scopes that the authority does not know from the record, so that the next sign-in succeeds without them.
     async fn forget_needed(&self, code: OAuthCode) {
         if code != OAuthCode::InvalidScope {
             return;
         }
         let forgotten = self.account.change(|record| record.needed.clear()).await;
         if let Err(error) = forgotten {
-            tracing::debug!("the scopes that are needed are still kept: {error}");
+            tracing::debug!("failed to remove the needed scopes from the record: {error}");
         }
     }
 
@@ -174,7 +182,7 @@ impl SignIn {
         let store = self.account.store().ok_or(StoreFault::NoPlace)?;
         let mut client = self.client.clone();
         if client.redirect_uri.is_none() {
-            // It is the entry's, which has its secret.
+            // It is the client of the entry, which has the secret.
             client.secret = None;
         }
         let record = Record {
@@ -188,7 +196,7 @@ impl SignIn {
             }),
             scopes,
             needed: Vec::new(),
-            grant: grant_id(),
+            grant: hexadecimal(&private_files::random::<16>()),
             resource_metadata: self.resource_metadata.clone(),
             signed_in_at: now,
         };
@@ -198,7 +206,7 @@ impl SignIn {
 }
 
 impl Answer {
-    /// Reads the address that a browser was sent back to. A parameter that stands there twice makes it none.
+    /// Parses the address that the browser was redirected to. A duplicate parameter makes it invalid.
     fn of(redirected: &str) -> Result<Self, SignInError> {
         let url = Url::parse(redirected.trim()).map_err(|_| SignInError::NotARedirect)?;
         let value = |name: &str| {
@@ -224,17 +232,7 @@ impl Answer {
     }
 }
 
-/// What discovery begins with: the challenge, or what is known of where the server describes itself.
-pub(super) fn hint(
-    challenge: Option<&Challenge>,
-    resource_metadata: Option<&str>,
-) -> Option<String> {
-    let challenge = challenge.map(|it| it.as_str().to_owned());
-    let known = |it: &str| format!("Bearer resource_metadata=\"{it}\"");
-    challenge.or_else(|| resource_metadata.map(known))
-}
-
-/// What tells one sign-in from all others.
-pub(super) fn grant_id() -> String {
-    hexadecimal(&private_files::random::<16>())
+/// Returns a text of 43 characters that nobody can guess.
+fn random_text() -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(private_files::random::<32>())
 }

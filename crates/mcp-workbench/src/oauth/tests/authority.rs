@@ -13,7 +13,7 @@ use tokio::{
 use tokio_util::task::TaskTracker;
 use url::form_urlencoded;
 
-/// What it does, to be changed by tests.
+/// The behaviour, which tests change.
 #[derive(Clone, Default)]
 pub(super) struct Knobs {
     /// Fields of the metadata that are put in place of the usual ones; null takes one away.
@@ -24,8 +24,12 @@ pub(super) struct Knobs {
     pub(super) tokens: Vec<(u16, String)>,
     /// How long tokens are good.
     pub(super) expires_in: Option<u64>,
-    /// Whether there is any metadata.
+    /// True if there is no metadata.
     pub(super) is_silent: bool,
+    /// The path that the metadata of the authorization server is at.
+    pub(super) metadata_path: Option<&'static str>,
+    /// A path that redirects to an address.
+    pub(super) redirect: Option<(&'static str, String)>,
 }
 
 #[derive(Default)]
@@ -74,7 +78,7 @@ impl TestAuthority {
         change(&mut self.shared.lock().unwrap().knobs);
     }
 
-    /// What came for a path.
+    /// Returns the forms that were sent to a path.
     pub(super) fn seen(&self, path: &str) -> Vec<BTreeMap<String, String>> {
         let shared = self.shared.lock().unwrap();
         let seen = shared.seen.iter().filter(|(seen, _)| seen == path);
@@ -112,13 +116,21 @@ async fn serve(mut stream: TcpStream, shared: Arc<Mutex<Shared>>, base: String) 
         }
     };
     let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-    let (status, text) = answer(&shared, &base, &path, &body);
-    let challenge = format!(
-        "WWW-Authenticate: Bearer resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\"\r\n"
-    );
-    let challenge = if status == 401 { &challenge } else { "" };
+    let redirect = shared.lock().unwrap().knobs.redirect.clone();
+    let redirect = redirect.filter(|(from, _)| *from == path);
+    let (status, text) = match &redirect {
+        Some(_) => (307, String::new()),
+        None => answer(&shared, &base, &path, &body),
+    };
+    let header = match (status, redirect) {
+        (_, Some((_, to))) => format!("Location: {to}\r\n"),
+        (401, None) => format!(
+            "WWW-Authenticate: Bearer resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\"\r\n"
+        ),
+        _ => String::new(),
+    };
     let answer = format!(
-        "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n{challenge}Content-Length: {}\r\nConnection: close\r\n\r\n{text}",
+        "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n{header}Content-Length: {}\r\nConnection: close\r\n\r\n{text}",
         text.len()
     );
     let _ = stream.write_all(answer.as_bytes()).await;
@@ -134,6 +146,8 @@ fn answer(shared: &Mutex<Shared>, base: &str, path: &str, body: &str) -> (u16, S
     }
     let issuer = shared.knobs.issuer.clone();
     let issuer = issuer.unwrap_or_else(|| base.to_owned());
+    let metadata_path = shared.knobs.metadata_path;
+    let metadata_path = metadata_path.unwrap_or("/.well-known/oauth-authorization-server");
     match path {
         "/mcp" => (401, String::new()),
         _ if shared.knobs.is_silent && path.starts_with("/.well-known/") => (404, String::new()),
@@ -145,9 +159,7 @@ fn answer(shared: &Mutex<Shared>, base: &str, path: &str, body: &str) -> (u16, S
             });
             (200, document.to_string())
         }
-        "/.well-known/oauth-authorization-server" => {
-            (200, metadata(&shared.knobs, base).to_string())
-        }
+        _ if path == metadata_path => (200, metadata(&shared.knobs, base).to_string()),
         "/register" => (
             201,
             json!({"client_id": "registered", "client_secret": "hush-hush", "redirect_uris": []})

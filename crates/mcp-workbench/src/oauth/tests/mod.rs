@@ -32,12 +32,14 @@ fn account(authority: &TestAuthority, state: &Path) -> Account {
     account_with(authority, state, OAuthSettings::default())
 }
 
-/// The value of a parameter of an address.
+/// Returns the value of a parameter of an address.
 fn parameter(url: &Url, name: &str) -> Option<String> {
-    super::authority::parameter(url, name)
+    let mut pairs = url.query_pairs();
+    let found = pairs.find(|(key, _)| key == name);
+    found.map(|(_, value)| value.into_owned())
 }
 
-/// Where the browser would be sent back to.
+/// Returns the address that the browser would be redirected to.
 fn redirect(sign_in: &SignIn, rest: &str) -> String {
     let state = parameter(sign_in.address(), "state").unwrap();
     format!("{REDIRECT}?state={state}&{rest}")

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::tempdir;
 
 use super::authority::TestAuthority;
@@ -219,6 +219,10 @@ async fn credentials_of_the_entry_need_nobody() {
     };
     for settings in [by_secret, by_key] {
         let authority = TestAuthority::start().await;
+        // Nobody is sent there.
+        authority.change(|it| {
+            it.metadata.insert("authorization_endpoint", Value::Null);
+        });
         let state = tempdir().unwrap();
         let account = account_with(&authority, state.path(), settings.clone());
         let begun = SignIn::begin(&account, REDIRECT, None).await;
@@ -239,6 +243,18 @@ async fn credentials_of_the_entry_need_nobody() {
         }
         assert!(!state.path().join("signin").exists());
     }
+}
+
+#[tokio::test]
+async fn without_an_authorization_endpoint_nobody_can_sign_in() {
+    let authority = TestAuthority::start().await;
+    let state = tempdir().unwrap();
+    let account = account(&authority, state.path());
+    authority.change(|it| {
+        it.metadata.insert("authorization_endpoint", Value::Null);
+    });
+    let begun = SignIn::begin(&account, REDIRECT, None).await;
+    assert_eq!(begun.err(), Some(SignInError::Metadata));
 }
 
 #[tokio::test]

@@ -30,7 +30,8 @@ async fn only_the_authority_that_the_entry_trusts_is_told_anything() {
 
 #[tokio::test]
 async fn authorities_that_cannot_be_trusted_are_refused() {
-    let internal = |host: &str| SignInError::Fetch(FetchFault::Insecure { host: host.into() });
+    let insecure = |host: &str| SignInError::Fetch(FetchFault::Insecure { host: host.into() });
+    let internal = |host: &str| SignInError::Fetch(FetchFault::Internal { host: host.into() });
     let cases: Vec<(&'static str, Value, SignInError)> = vec![
         (
             "issuer",
@@ -71,7 +72,7 @@ async fn authorities_that_cannot_be_trusted_are_refused() {
         (
             "token_endpoint",
             json!("http://169.254.169.254/token"),
-            internal("169.254.169.254"),
+            insecure("169.254.169.254"),
         ),
         (
             "token_endpoint",
@@ -81,7 +82,7 @@ async fn authorities_that_cannot_be_trusted_are_refused() {
         (
             "registration_endpoint",
             json!("http://example.com/register"),
-            internal("example.com"),
+            insecure("example.com"),
         ),
     ];
     for (field, value, expected) in cases {
@@ -94,6 +95,50 @@ async fn authorities_that_cannot_be_trusted_are_refused() {
         let begun = SignIn::begin(&account, REDIRECT, None).await;
         assert_eq!(begun.err(), Some(expected), "{field} {value}");
         assert_eq!(authority.seen("/token").len(), 0);
+    }
+}
+
+/// Redirects are followed within an origin, three times; no other origin is asked.
+#[tokio::test]
+async fn metadata_is_found_behind_redirects_of_its_origin_only() {
+    let authority = TestAuthority::start().await;
+    let other = TestAuthority::start().await;
+    let state = tempdir().unwrap();
+    let account = account(&authority, state.path());
+    let moved = "/.well-known/moved";
+    let from = "/.well-known/oauth-authorization-server";
+    authority.change(|it| {
+        it.metadata_path = Some(moved);
+        it.redirect = Some((from, moved.to_owned()));
+    });
+    SignIn::begin(&account, REDIRECT, None).await.unwrap();
+    for to in [from.to_owned(), format!("{}{from}", other.base())] {
+        authority.change(|it| it.redirect = Some((from, to)));
+        let begun = SignIn::begin(&account, REDIRECT, None).await;
+        assert_eq!(begun.err(), Some(SignInError::Metadata));
+    }
+}
+
+/// Each of the addresses that the specification lists for an issuer with a path.
+#[tokio::test]
+async fn the_metadata_of_an_issuer_with_a_path_is_found_at_each_well_known_address() {
+    for path in [
+        "/.well-known/oauth-authorization-server/tenant",
+        "/.well-known/openid-configuration/tenant",
+        "/tenant/.well-known/openid-configuration",
+        "/.well-known/oauth-authorization-server",
+    ] {
+        let authority = TestAuthority::start().await;
+        let state = tempdir().unwrap();
+        let account = account(&authority, state.path());
+        let issuer = format!("{}/tenant", authority.base());
+        authority.change(|it| {
+            it.issuer = Some(issuer.clone());
+            it.metadata.insert("issuer", json!(issuer));
+            it.metadata_path = Some(path);
+        });
+        let granted = sign_in(&account).await.unwrap();
+        assert_eq!(granted.issuer, Some(issuer), "{path}");
     }
 }
 
@@ -113,10 +158,9 @@ async fn internal_authorities_are_not_asked() {
         let begun = SignIn::begin(&account, REDIRECT, None).await.err();
         let is_refused = matches!(
             begun,
-            Some(
-                SignInError::Metadata
-                    | SignInError::Fetch(FetchFault::Insecure { .. } | FetchFault::Internal { .. })
-            )
+            Some(SignInError::Fetch(
+                FetchFault::Insecure { .. } | FetchFault::Internal { .. }
+            ))
         );
         assert!(is_refused, "{issuer} {begun:?}");
     }

@@ -20,16 +20,15 @@ use super::{
         authority::Authority,
         error::OAuthCode,
         record::{LAYOUT, Record, RegisteredClient, seconds},
-        sign_in::hint,
     },
     Ask, GRACE, Held, ahead,
     moments::{due, due_time, held_token, renewed},
 };
 use crate::{config::Secrets, offload::run_blocking};
 
-/// How long what was found out about the authorization server holds when a token is refused.
+/// The age up to which a discovered authorization server is used after a token was refused.
 const FRESH: Duration = Duration::from_mins(1);
-/// A token that is refused so soon after it was got is not the cure.
+/// A new token that is refused within this time is not replaced again.
 const SOON: Duration = Duration::from_secs(30);
 
 /// The owner of the token.
@@ -37,25 +36,25 @@ pub(super) struct Keeper {
     account: Account,
     publish: watch::Sender<Held>,
     is_wanted: Arc<AtomicBool>,
-    /// What is stored, as it was last seen; for credentials of the entry, what would be.
+    /// The record as it was last loaded; for credentials of the entry, one that is not stored.
     record: Option<Record>,
-    /// The authorization server, and when it was found.
+    /// The authorization server, and the time of its discovery.
     authority: Option<(Authority, Instant)>,
-    /// When the token is to be refreshed ahead of its end.
+    /// The time of the next refresh.
     next: Option<Instant>,
-    /// The last failure, and until when nothing is tried again.
+    /// The last failure, and the end of the back-off.
     trouble: Option<(TokenFault, Instant)>,
     failures: u32,
-    /// The last token that was got because another was refused.
+    /// The last token that replaced a refused one.
     cured: Option<(Bearer, Instant)>,
-    /// Scopes that the credentials of the entry are asked for besides.
+    /// Scopes to request in addition with the credentials of the entry.
     needed: Vec<String>,
 }
 
-/// Why a new token is wanted.
+/// The reason for a new token.
 #[derive(Clone, Copy)]
 enum Want<'a> {
-    /// The old one is over, or will be.
+    /// The old one has expired, or will soon.
     New,
     /// The old one, if there is one, was refused.
     Other(Option<&'a Challenge>),
@@ -81,7 +80,7 @@ impl Keeper {
         }
     }
 
-    /// Does what is asked and what is due, one after the other, until nobody is left who could ask.
+    /// Answers requests and refreshes when that is due, one after the other, until no handle is left.
     pub(super) async fn run(
         mut self,
         mut asks: mpsc::UnboundedReceiver<Ask>,
@@ -113,7 +112,7 @@ impl Keeper {
     }
 
     async fn answer(&mut self, ask: Ask) {
-        // Who does not wait for the answer any more needs none.
+        // A receiver that is gone needs no answer.
         match ask {
             Ask::Ready(reply) => drop(reply.send(self.ready().await)),
             Ask::Cure {
@@ -146,7 +145,7 @@ impl Keeper {
         if let Some(other) = self.good().filter(is_other) {
             return Ok(other);
         }
-        // Somebody may have signed in, or refreshed, elsewhere.
+        // Another workbench may have signed in or refreshed.
         self.look().await;
         if let Some(other) = self.good().filter(is_other) {
             return Ok(other);
@@ -177,14 +176,14 @@ impl Keeper {
             .collect();
         if !new.is_empty() {
             self.needed.extend(new);
-            // The next request is refused, and gets one for all of them.
+            // Without a token the next request is refused, and then gets one with all of these scopes.
             self.adopt(None);
         }
     }
 
     async fn refresh_ahead(&mut self) {
         self.next = None;
-        // For a server that nobody uses it is done when somebody does.
+        // A server that nobody uses is refreshed at its next use.
         if !self.is_wanted.swap(false, Ordering::Relaxed) {
             return;
         }
@@ -193,7 +192,7 @@ impl Keeper {
         }
     }
 
-    /// Gets a new token, and notes how that went.
+    /// Gets a new token, and records the outcome for the back-off.
     async fn renew(&mut self, want: Want<'_>) -> Result<(), TokenFault> {
         let renewed = if self.account.needs_person() {
             self.refresh(want).await
@@ -214,7 +213,7 @@ impl Keeper {
         renewed
     }
 
-    /// Uses the refresh token, while no other workbench does.
+    /// Uses the refresh token, under the lock that all workbenches share.
     async fn refresh(&mut self, want: Want<'_>) -> Result<(), TokenFault> {
         if self.record.is_none() {
             return Err(SignedOut::Never.into());
@@ -232,10 +231,10 @@ impl Keeper {
             return Err(SignedOut::Ended.into());
         }
         self.find(want, record.resource_metadata.as_deref()).await?;
-        let Some((authority, _)) = &mut self.authority else {
+        let Some((authority, _)) = &self.authority else {
             return Err(SignedOut::Ended.into());
         };
-        // What one authority gave is never shown to another.
+        // A token of one authority is never sent to another.
         if authority.issuer() != record.issuer() {
             return Err(SignedOut::OtherIssuer.into());
         }
@@ -254,7 +253,7 @@ impl Keeper {
         }
     }
 
-    /// The refresh token is of no use any more, unless somebody without our lock has used it and stored another.
+    /// Removes a refused refresh token, unless a workbench without the lock has stored another one.
     async fn give_up(
         &mut self,
         mut record: Record,
@@ -270,7 +269,7 @@ impl Keeper {
             token => *token = None,
         }
         if code != OAuthCode::InvalidGrant {
-            // It is the client that is not known: the next sign-in registers another one.
+            // The client is unknown there: the next sign-in registers a new one.
             record.client.redirect_uri = None;
         }
         self.keep(record).await;
@@ -279,7 +278,7 @@ impl Keeper {
 
     async fn get_by_credentials(&mut self, want: Want<'_>) -> Result<(), TokenFault> {
         self.find(want, None).await?;
-        let Some((authority, _)) = &mut self.authority else {
+        let Some((authority, _)) = &self.authority else {
             return Err(SignedOut::Ended.into());
         };
         let given = authority.client_credentials(&self.needed).await?;
@@ -289,39 +288,36 @@ impl Keeper {
         Ok(())
     }
 
-    /// Finds the authorization server, unless it was found already and nothing speaks against it.
+    /// Finds the authorization server, unless a recent discovery can be used.
     async fn find(&mut self, want: Want<'_>, known: Option<&str>) -> Result<(), SignInError> {
-        let hint = match want {
-            Want::New => hint(None, known),
-            Want::Other(challenge) => hint(challenge, known),
+        let (challenge, lasts) = match want {
+            Want::New => (None, Duration::MAX),
+            Want::Other(challenge) => (challenge, FRESH),
         };
-        let is_usable = |found: &(Authority, Instant)| match want {
-            Want::New => true,
-            Want::Other(_) => found.1.elapsed() < FRESH,
-        };
+        let is_usable = |found: &(Authority, Instant)| found.1.elapsed() < lasts;
         if !self.authority.as_ref().is_some_and(is_usable) {
-            let found = Authority::find(&self.account, hint.as_deref()).await?;
+            let found = Authority::find(&self.account, challenge, known).await?;
             self.authority = Some((found, Instant::now()));
         }
         Ok(())
     }
 
-    /// Stores a record. Where that fails it holds for as long as we run.
+    /// Stores a record. If that fails, it is used until the process ends.
     async fn keep(&mut self, record: Record) {
         if let Some(store) = self.account.store()
             && let Err(error) = store.write(record.clone()).await
         {
-            tracing::warn!("a new token is not kept for the next run: {error}");
+            tracing::warn!("failed to store a new token: {error}");
         }
         self.adopt(Some(record));
     }
 
-    /// Looks at what is stored; true if there is another token than before.
+    /// Loads the record. Returns true if it has a different token that is valid.
     async fn look(&mut self) -> bool {
         if !self.account.needs_person() || self.account.store().is_none() {
             return false;
         }
-        // What cannot be read now is as it was.
+        // A record that cannot be read now counts as unchanged.
         let Ok(stored) = self.account.read().await else {
             return false;
         };
@@ -329,14 +325,14 @@ impl Keeper {
         let is_other = token(&stored) != token(&self.record);
         if stored != self.record {
             self.adopt(stored);
-            // What was in the way before may not be any more.
+            // The last failure may not apply to the new record.
             self.trouble = None;
             self.failures = 0;
         }
         is_other && self.good().is_some()
     }
 
-    /// Takes over a record and publishes its token.
+    /// Uses a record from now on, and publishes its token.
     fn adopt(&mut self, record: Option<Record>) {
         let mut secrets = self.own_secrets();
         for known in [&self.record, &record].into_iter().flatten() {
@@ -375,7 +371,8 @@ impl Keeper {
         }
     }
 
-    /// What would be stored for credentials of the entry. It is not: they give another token at any time.
+    /// Returns a record for a token by the credentials of the entry. It is not stored, since they get a new token at any
+    /// time.
     fn record_of_credentials(&self, issuer: Option<String>) -> Record {
         let id = self.account.settings().client_id.clone();
         Record {

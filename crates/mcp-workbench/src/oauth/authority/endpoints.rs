@@ -1,0 +1,244 @@
+//! Requests to the endpoints of an authorization server that issue and revoke tokens, and the authentication of the
+//! client in them.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hyper::{
+    Response,
+    header::{AUTHORIZATION, HeaderValue},
+};
+use serde_json::Value;
+use url::{Url, form_urlencoded};
+
+use super::{Authority, OFFLINE, unique};
+use crate::oauth::{
+    assertion::Signer,
+    error::{OAuthCode, SignInError},
+    fetch::{FORM, post, refusal},
+    record::{Record, RegisteredClient, Token},
+};
+
+/// The type of a signed assertion (RFC 7523).
+const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/// A token that was issued.
+pub(in crate::oauth) struct Given {
+    pub(in crate::oauth) token: Token,
+    /// The scopes, if the response names them. Else they are the requested ones.
+    pub(in crate::oauth) scopes: Option<Vec<String>>,
+}
+
+/// The proof of who sends a request.
+enum Proof<'a> {
+    /// The id of a client, and its secret if it has one.
+    Client(&'a RegisteredClient, SecretPlace),
+    /// A signed assertion, which also names the client (RFC 7523, section 3).
+    Assertion(&'a str),
+}
+
+/// The place of a client's secret in a request, unless the authorization server supports only the other one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SecretPlace {
+    Form,
+    Header,
+}
+
+impl Authority {
+    /// Exchanges an authorization code for a token. The verifier and the redirect address are those that it is bound to.
+    pub(in crate::oauth) async fn exchange(
+        &self,
+        client: &RegisteredClient,
+        code: &str,
+        verifier: &str,
+        redirect_uri: &str,
+    ) -> Result<Given, SignInError> {
+        let form = [
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("code_verifier", verifier),
+            ("redirect_uri", redirect_uri),
+        ];
+        let proof = Proof::Client(client, SecretPlace::Header);
+        self.request_token(&form, &proof).await
+    }
+
+    /// Gets a new token with a refresh token. Only called with a record of this authority. No scopes are sent, so that
+    /// the new token has those of the old one.
+    pub(in crate::oauth) async fn refresh(&self, record: &Record) -> Result<Given, SignInError> {
+        let token = record.token.as_ref().and_then(|it| it.refresh.as_deref());
+        let form = [
+            ("grant_type", "refresh_token"),
+            ("refresh_token", token.ok_or(SignInError::Over)?),
+        ];
+        let client = self.client_of(record);
+        let proof = Proof::Client(&client, SecretPlace::Header);
+        self.request_token(&form, &proof).await
+    }
+
+    /// Gets a token with the credentials of the entry: its secret, or a signature with its private key.
+    pub(in crate::oauth) async fn client_credentials(
+        &self,
+        needed: &[String],
+    ) -> Result<Given, SignInError> {
+        let mut scopes = self.scopes(None, false);
+        scopes.retain(|scope| scope != OFFLINE);
+        scopes.extend_from_slice(needed);
+        let scopes = unique(scopes).join(" ");
+        let form = [("grant_type", "client_credentials"), ("scope", &*scopes)];
+        let form = &form[..if scopes.is_empty() { 1 } else { 2 }];
+        let settings = self.account.settings();
+        let id = settings.client_id.as_deref().unwrap_or_default();
+        if let Some(key) = &settings.private_key {
+            let signer = Signer {
+                key,
+                algorithm: settings.signing_algorithm,
+            };
+            let audience = self.issuer().unwrap_or(self.token_endpoint());
+            let assertion = signer.assertion(id, audience)?;
+            return self
+                .request_token(form, &Proof::Assertion(&assertion))
+                .await;
+        }
+        let methods = ["client_secret_post", "client_secret_basic"];
+        if methods
+            .iter()
+            .all(|it| self.authenticates_by(it) == Some(false))
+        {
+            let code = OAuthCode::UnauthorizedClient;
+            return Err(SignInError::NoToken { code });
+        }
+        let client = RegisteredClient {
+            id: id.to_owned(),
+            secret: settings.client_secret.clone(),
+            redirect_uri: None,
+        };
+        let proof = Proof::Client(&client, SecretPlace::Form);
+        self.request_token(form, &proof).await
+    }
+
+    /// Revokes the token of a record, if the authority can. A failure is ignored, since the record is removed in any
+    /// case.
+    pub(in crate::oauth) async fn revoke(&self, record: &Record) {
+        let endpoint = self.metadata().text("revocation_endpoint");
+        let Some((endpoint, token)) = endpoint.zip(record.token.as_ref()) else {
+            return;
+        };
+        let (kind, value) = match &token.refresh {
+            Some(refresh) => ("refresh_token", refresh),
+            None => ("access_token", &token.access),
+        };
+        let form = [("token", value.as_str()), ("token_type_hint", kind)];
+        let client = self.client_of(record);
+        let proof = Proof::Client(&client, SecretPlace::Header);
+        let _ = self.send(endpoint, &form, &proof).await;
+    }
+
+    /// Returns the client of a record, with the secret of the entry if it is the entry's client.
+    fn client_of(&self, record: &Record) -> RegisteredClient {
+        let settings = self.account.settings();
+        let mut client = record.client.clone();
+        if settings.client_id.as_ref() == Some(&client.id) {
+            client.secret.clone_from(&settings.client_secret);
+        }
+        client
+    }
+
+    async fn request_token(
+        &self,
+        form: &[(&str, &str)],
+        proof: &Proof<'_>,
+    ) -> Result<Given, SignInError> {
+        let mut form = form.to_vec();
+        form.push(("resource", &self.found.resource));
+        let response = self.send(self.token_endpoint(), &form, proof).await?;
+        if let Some(code) = refusal(&response) {
+            return Err(SignInError::NoToken { code });
+        }
+        let code = OAuthCode::Other;
+        Given::parse(response.body()).ok_or(SignInError::NoToken { code })
+    }
+
+    async fn send(
+        &self,
+        endpoint: &str,
+        form: &[(&str, &str)],
+        proof: &Proof<'_>,
+    ) -> Result<Response<Vec<u8>>, SignInError> {
+        let mut form = form.to_vec();
+        let mut header = None;
+        match proof {
+            Proof::Client(client, place) => match client.secret.as_deref() {
+                Some(secret) if self.secret_place(*place) == SecretPlace::Header => {
+                    header = Some((AUTHORIZATION, basic_credentials(&client.id, secret)));
+                }
+                secret => {
+                    form.push(("client_id", &client.id));
+                    form.extend(secret.map(|secret| ("client_secret", secret)));
+                }
+            },
+            Proof::Assertion(assertion) => form.extend([
+                ("client_assertion_type", ASSERTION_TYPE),
+                ("client_assertion", assertion),
+            ]),
+        }
+        let url = Url::parse(endpoint).map_err(|_| SignInError::Metadata)?;
+        let mut request = post(FORM, encode(&form));
+        request.headers_mut().extend(header);
+        Ok(self.fetcher.fetch(&url, request).await?)
+    }
+
+    fn secret_place(&self, preferred: SecretPlace) -> SecretPlace {
+        let has = |method| self.authenticates_by(method) == Some(true);
+        match (has("client_secret_post"), has("client_secret_basic")) {
+            (true, false) => SecretPlace::Form,
+            (false, true) => SecretPlace::Header,
+            _ => preferred,
+        }
+    }
+
+    /// Returns true if clients may authenticate by this method, and `None` if the authority does not say.
+    fn authenticates_by(&self, method: &str) -> Option<bool> {
+        let methods = "token_endpoint_auth_methods_supported";
+        self.metadata().lists(methods, method)
+    }
+
+    fn token_endpoint(&self) -> &str {
+        self.metadata().text("token_endpoint").unwrap_or_default()
+    }
+}
+
+impl Given {
+    /// Parses a token response. Returns `None` if it has no bearer token.
+    fn parse(body: &[u8]) -> Option<Self> {
+        let body = serde_json::from_slice::<Value>(body).ok()?;
+        let text = |field: &str| body[field].as_str();
+        let is_bearer = text("token_type")?.eq_ignore_ascii_case("bearer");
+        let life = &body["expires_in"];
+        // Some servers send the number as a text.
+        let life = life.as_u64().or_else(|| life.as_str()?.parse().ok());
+        let token = Token {
+            access: text("access_token")?.to_owned(),
+            refresh: text("refresh_token").map(str::to_owned),
+            expires_in: life,
+            received_at: 0,
+        };
+        token.bearer().filter(|_| is_bearer)?;
+        let scopes = text("scope");
+        let scopes = scopes.map(|it| it.split_ascii_whitespace().map(str::to_owned).collect());
+        Some(Self { token, scopes })
+    }
+}
+
+fn encode(form: &[(&str, &str)]) -> String {
+    let mut body = form_urlencoded::Serializer::new(String::new());
+    body.extend_pairs(form).finish()
+}
+
+/// Returns the id and the secret of a client as an `Authorization` header.
+fn basic_credentials(id: &str, secret: &str) -> HeaderValue {
+    let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    let pair = STANDARD.encode(format!("{}:{}", encode(id), encode(secret)));
+    let value = HeaderValue::try_from(format!("Basic {pair}"));
+    let mut value = value.expect("Base64 is allowed in a header");
+    value.set_sensitive(true);
+    value
+}
