@@ -1,13 +1,26 @@
-//! Where the browser comes back to: a port of this machine that answers one page, and nothing else. What it is sent is
-//! never shown again, and only a request with the right path counts.
+//! The redirect of the browser: a port of this machine that answers one page. Nothing that it receives is shown again, and
+//! only a request with the right path counts.
 
-use std::{io, net::Ipv4Addr, time::Duration};
+use std::{convert::Infallible, io, net::Ipv4Addr, time::Duration};
 
+use hyper::{
+    Method, Request, Response,
+    body::Incoming,
+    header::{
+        CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
+        REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    },
+    http::StatusCode,
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    sync::{mpsc, oneshot},
     task::JoinSet,
 };
+use tokio_util::sync::CancellationToken;
 
 use super::SignInError;
 use crate::alarm::timeout;
@@ -15,39 +28,54 @@ use crate::alarm::timeout;
 const PATH: &str = "/callback";
 /// The longest head of a request.
 const MOST_BYTES: usize = 16 * 1024;
-/// How long a browser may take to send it, or to read the page.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How many connections are read at once: browsers open some that they never use.
-const MOST_AT_ONCE: usize = 32;
+/// How long a browser may take to send the head, and to read the page.
+const BROWSER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Upper bound for a connection, with the exchange of the code.
+const CONNECTION_TIMEOUT: Duration = Duration::from_mins(2);
+/// How many connections are open at once: browsers open some that they never use.
+const MOST_CONNECTIONS: usize = 32;
+/// The page is constant text. These headers keep a browser from running, storing or passing on anything.
+const HEADERS: [(HeaderName, &str); 5] = [
+    (CONTENT_TYPE, "text/html; charset=utf-8"),
+    (
+        CONTENT_SECURITY_POLICY,
+        "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    ),
+    (REFERRER_POLICY, "no-referrer"),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (CACHE_CONTROL, "no-store"),
+];
 
 /// Waits for the browser, on this machine only.
 pub(crate) struct Listener {
     socket: TcpListener,
     redirect_uri: String,
-    /// Connections whose request has not come yet.
-    readers: JoinSet<Option<Redirected>>,
+    connections: JoinSet<()>,
+    sender: mpsc::Sender<Redirected>,
+    redirects: mpsc::Receiver<Redirected>,
 }
 
-/// A browser that was sent back to us, and waits for a page.
+/// A browser that was redirected to us and waits for a page.
 pub(crate) struct Redirected {
-    /// The whole address that it was sent to.
-    pub address: String,
-    stream: TcpStream,
+    /// The whole address that it was redirected to.
+    pub(crate) address: String,
+    reply: oneshot::Sender<Outcome>,
+    /// Cancelled when the connection is over.
+    closed: CancellationToken,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     SignedIn,
-    /// The person, or the server, said no.
+    /// The user or the authorization server refused.
     Refused,
-    /// Something went wrong; the terminal says what.
+    /// The attempt failed; the terminal says why.
     Failed,
-    /// It is none of what is waited for.
+    /// The redirect does not belong to the attempt.
     Stray,
 }
 
 impl Outcome {
-    /// The outcome of an attempt.
     pub(crate) fn of<T>(result: &Result<T, SignInError>) -> Self {
         match result {
             Ok(_) => Self::SignedIn,
@@ -57,29 +85,30 @@ impl Outcome {
         }
     }
 
-    fn words(self) -> (&'static str, &'static str, &'static str) {
-        match self {
+    fn response(self) -> Response<String> {
+        let (status, title, text) = match self {
             Self::SignedIn => (
-                "200 OK",
+                StatusCode::OK,
                 "You are signed in",
                 "MCP Workbench has what it needs. You can close this page.",
             ),
             Self::Refused => (
-                "200 OK",
+                StatusCode::OK,
                 "You are not signed in",
                 "The server was told no, or said no. You can close this page.",
             ),
             Self::Failed => (
-                "200 OK",
+                StatusCode::OK,
                 "You are not signed in",
                 "Something went wrong. MCP Workbench says what, where you began. You can close this page.",
             ),
             Self::Stray => (
-                "400 Bad Request",
+                StatusCode::BAD_REQUEST,
                 "Nothing waits for this",
                 "This address does not belong to a sign-in that is under way. You can close this page.",
             ),
-        }
+        };
+        respond(status, &page(title, text))
     }
 }
 
@@ -89,107 +118,103 @@ impl Listener {
         let address = (Ipv4Addr::LOCALHOST, port.unwrap_or(0));
         let socket = TcpListener::bind(address).await?;
         let port = socket.local_addr()?.port();
+        let (sender, redirects) = mpsc::channel(MOST_CONNECTIONS);
         Ok(Self {
             socket,
             redirect_uri: format!("http://127.0.0.1:{port}{PATH}"),
-            readers: JoinSet::new(),
+            connections: JoinSet::new(),
+            sender,
+            redirects,
         })
     }
 
-    /// The address that the browser is to be sent back to.
+    /// Returns the address that the browser is to be redirected to.
     pub(crate) fn redirect_uri(&self) -> &str {
         &self.redirect_uri
     }
 
-    /// The next browser that comes with the right path. Requests for anything else are answered here. Cancel-safe: what has
-    /// begun goes on at the next call.
+    /// Waits for the next browser that requests the right path. Other requests are answered here. Cancel-safe: open
+    /// connections continue at the next call.
     pub(crate) async fn next(&mut self) -> Redirected {
         loop {
             tokio::select! {
-                accepted = self.socket.accept(), if self.readers.len() < MOST_AT_ONCE => {
+                Some(redirected) = self.redirects.recv() => return redirected,
+                accepted = self.socket.accept(), if self.connections.len() < MOST_CONNECTIONS => {
                     match accepted {
                         Ok((stream, _)) => {
-                            let origin = self.redirect_uri.trim_end_matches(PATH).to_owned();
-                            self.readers.spawn(read(stream, origin));
+                            let (sender, uri) = (self.sender.clone(), self.redirect_uri.clone());
+                            self.connections.spawn(serve(stream, sender, uri));
                         }
-                        // As when there are too many files open: it passes.
+                        // For example, too many files are open. That passes.
                         Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
                     }
                 }
-                Some(read) = self.readers.join_next() => {
-                    if let Ok(Some(redirected)) = read {
-                        return redirected;
-                    }
-                }
+                Some(_) = self.connections.join_next() => {}
             }
         }
     }
 }
 
 impl Redirected {
-    /// Shows the browser the outcome.
-    pub(crate) async fn say(mut self, outcome: Outcome) {
-        let (status, title, text) = outcome.words();
-        let page = page(title, text);
-        answer(&mut self.stream, status, &page).await;
-    }
-}
-
-/// Reads a request; none if it is not one that counts, which it is then told.
-async fn read(mut stream: TcpStream, origin: String) -> Option<Redirected> {
-    let head = timeout(PATIENCE, head(&mut stream)).await.ok()??;
-    let line = head.lines().next().unwrap_or_default();
-    let mut words = line.split(' ');
-    let (method, target) = (words.next()?, words.next()?);
-    let path = target.split('?').next().unwrap_or_default();
-    let refusal = match (method, path) {
-        ("GET", PATH) if target.contains('?') => {
-            let address = format!("{origin}{target}");
-            return Some(Redirected { address, stream });
-        }
-        ("GET", PATH) => "400 Bad Request",
-        ("GET", _) => "404 Not Found",
-        _ => "405 Method Not Allowed",
-    };
-    answer(&mut stream, refusal, &page("Nothing is here", "")).await;
-    None
-}
-
-/// The head of a request; none if there is no end to it.
-async fn head(stream: &mut TcpStream) -> Option<String> {
-    let mut head = Vec::new();
-    let mut chunk = [0; 2048];
-    while head.len() < MOST_BYTES {
-        let read = stream.read(&mut chunk).await.ok()?;
-        if read == 0 {
-            return None;
-        }
-        head.extend_from_slice(&chunk[..read]);
-        if head.windows(4).any(|it| it == b"\r\n\r\n") {
-            return String::from_utf8(head).ok();
+    /// Shows the outcome in the browser. Waits until the page is sent, since the process may end after that.
+    pub(crate) async fn say(self, outcome: Outcome) {
+        // A browser that is gone needs no page.
+        if self.reply.send(outcome).is_ok() {
+            let _ = timeout(BROWSER_TIMEOUT, self.closed.cancelled()).await;
         }
     }
-    None
 }
 
-async fn answer(stream: &mut TcpStream, status: &str, page: &str) {
-    let text = format!(
-        "HTTP/1.1 {status}\r\n\
-         Content-Type: text/html; charset=utf-8\r\n\
-         Content-Length: {}\r\n\
-         Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'\r\n\
-         Referrer-Policy: no-referrer\r\n\
-         X-Content-Type-Options: nosniff\r\n\
-         Cache-Control: no-store\r\n\
-         Connection: close\r\n\r\n{page}",
-        page.len()
-    );
-    let write = async {
-        stream.write_all(text.as_bytes()).await?;
-        stream.shutdown().await
+/// Answers the one request of a connection.
+async fn serve(stream: TcpStream, redirects: mpsc::Sender<Redirected>, redirect_uri: String) {
+    let closed = CancellationToken::new();
+    let _close = closed.clone().drop_guard();
+    let service = service_fn(|request: Request<Incoming>| {
+        let response = answer(request, &redirects, &redirect_uri, &closed);
+        async { Ok::<_, Infallible>(response.await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(BROWSER_TIMEOUT)
+        .max_buf_size(MOST_BYTES)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    // Whatever fails is between the browser and this page.
+    let _ = timeout(CONNECTION_TIMEOUT, connection).await;
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    redirects: &mpsc::Sender<Redirected>,
+    redirect_uri: &str,
+    closed: &CancellationToken,
+) -> Response<String> {
+    let uri = request.uri();
+    let refusal = match (request.method(), uri.path(), uri.query()) {
+        (&Method::GET, PATH, Some(query)) => {
+            let (reply, outcome) = oneshot::channel();
+            let redirected = Redirected {
+                address: format!("{redirect_uri}?{query}"),
+                reply,
+                closed: closed.clone(),
+            };
+            // An attempt that ended in the meantime gives no answer.
+            let _ = redirects.send(redirected).await;
+            return outcome.await.unwrap_or(Outcome::Failed).response();
+        }
+        (&Method::GET, PATH, None) => StatusCode::BAD_REQUEST,
+        (&Method::GET, ..) => StatusCode::NOT_FOUND,
+        _ => StatusCode::METHOD_NOT_ALLOWED,
     };
-    // A browser that has gone needs no page.
-    let _ = timeout(PATIENCE, write).await;
+    respond(refusal, &page("Nothing is here", ""))
+}
+
+fn respond(status: StatusCode, page: &str) -> Response<String> {
+    let mut response = Response::new(page.to_owned());
+    *response.status_mut() = status;
+    let headers = HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value)));
+    response.headers_mut().extend(headers);
+    response
 }
 
 /// A page of constant texts.

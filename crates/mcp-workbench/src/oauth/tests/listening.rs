@@ -72,9 +72,9 @@ async fn strays_end_nothing_and_the_right_one_is_told_the_outcome() {
     for expected in [
         "HTTP/1.1 200 OK",
         "You are signed in",
-        "Content-Security-Policy: default-src 'none'",
-        "Referrer-Policy: no-referrer",
-        "Cache-Control: no-store",
+        "content-security-policy: default-src 'none'",
+        "referrer-policy: no-referrer",
+        "cache-control: no-store",
     ] {
         assert!(page.contains(expected), "{page}");
     }
