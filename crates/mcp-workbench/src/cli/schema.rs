@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use super::output;
-use crate::config::json_schema;
+use crate::config::JSON_SCHEMA;
 
 pub(super) fn run() -> ExitCode {
-    output::data(&json_schema());
+    output::data(JSON_SCHEMA);
     ExitCode::SUCCESS
 }

@@ -1,5 +1,6 @@
 //! The levels of detail in which tools are listed.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 
 use super::{
@@ -9,8 +10,9 @@ use super::{
 use crate::near::nearest;
 
 /// The amount of information that a list has of each tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
-#[schemars(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename_all = "camelCase"))]
 pub enum Detail {
     Names,
     /// The name and one sentence of the description.

@@ -1,5 +1,6 @@
 //! The meta-tools that a configuration can enable.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 
 use super::{
@@ -9,8 +10,9 @@ use super::{
 use crate::near::nearest;
 
 /// A tool of the workbench itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
-#[schemars(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename_all = "snake_case"))]
 pub enum MetaTool {
     /// Connects to the servers of a toolbox and returns their tools.
     OpenToolbox,

@@ -62,7 +62,7 @@ pub(crate) use resolved::{
     ChildEnvironment, Config, Connect, ListBounds, PinMode, Purpose, RemoteEndpoint,
     RemoteProtocol, Server, ServerTimes, StdioLaunch, ToolMode, Toolbox, Unset,
 };
-pub(crate) use schema::json_schema;
+pub(crate) use schema::JSON_SCHEMA;
 pub(crate) use secrets::{REDACTED, Secrets};
 pub(crate) use sources::MissingValue;
 pub(crate) use watch::{FileWatch, Fingerprint, wait_for_writer};

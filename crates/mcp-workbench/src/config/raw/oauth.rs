@@ -1,6 +1,7 @@
 //! Reads `oauth` of an entry.
 
 use jsonc_parser::ast::Value;
+#[cfg(test)]
 use schemars::JsonSchema;
 
 use super::{
@@ -20,8 +21,9 @@ const GRANTS: &[&str] = &["authorization_code", "client_credentials"];
 const ALGORITHMS: &[&str] = &["RS256", "RS384", "RS512", "ES256", "ES384"];
 
 /// Turns sign-in to the server on or off, or configures it.
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "OAuth", untagged)]
+#[derive(Debug)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename = "OAuth", untagged))]
 pub(in crate::config) enum RawOAuth {
     /// Sign-in with the defaults (`true`), or none (`false`).
     Used(bool),
@@ -30,12 +32,13 @@ pub(in crate::config) enum RawOAuth {
 }
 
 /// The OAuth settings of a remote server.
-#[derive(Debug, Default, JsonSchema)]
-#[schemars(
+#[derive(Debug, Default)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(
     rename = "OAuthDetails",
     rename_all = "camelCase",
     extend("patternProperties" = {"^_": true})
-)]
+))]
 pub(in crate::config) struct RawOAuthDetails {
     /// The client id of the workbench at the authorization server. Without it, the workbench registers itself.
     pub(in crate::config) client_id: Option<Text>,
@@ -44,7 +47,7 @@ pub(in crate::config) struct RawOAuthDetails {
     /// The scopes to request. Without it, those that the server names.
     pub(in crate::config) scopes: Option<Vec<Text>>,
     /// The local port for the browser's redirect. Without it, any free port.
-    #[schemars(range(min = 1, max = 65_535))]
+    #[cfg_attr(test, schemars(range(min = 1, max = 65_535)))]
     pub(in crate::config) callback_port: Option<u64>,
     /// The https URL of a client metadata document, for servers that support it.
     pub(in crate::config) client_metadata_url: Option<Text>,
@@ -53,30 +56,32 @@ pub(in crate::config) struct RawOAuthDetails {
     /// The only authorization server that may be used, as it names itself. Without it, any that the server names.
     pub(in crate::config) issuer: Option<Text>,
     /// The way to get a token: a person signs in, or the client uses its own credentials.
-    #[schemars(extend("default" = "authorization_code"))]
+    #[cfg_attr(test, schemars(extend("default" = "authorization_code")))]
     pub(in crate::config) grant: Option<RawGrant>,
     /// The private key of the client in PEM form, such as `${file:key.pem}`, for `client_credentials` without a
     /// secret.
     pub(in crate::config) private_key: Option<Text>,
     /// The signing algorithm of that key.
-    #[schemars(extend("default" = "ES256"))]
+    #[cfg_attr(test, schemars(extend("default" = "ES256")))]
     pub(in crate::config) signing_algorithm: Option<RawSigningAlgorithm>,
     /// `false` turns sign-in off. Other clients use this key.
-    #[schemars(skip)]
+    #[cfg_attr(test, schemars(skip))]
     pub(in crate::config) enabled: Option<bool>,
 }
 
 /// The way to get a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
-#[schemars(rename = "Grant", rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Grant", rename_all = "snake_case"))]
 pub(in crate::config) enum RawGrant {
     AuthorizationCode,
     ClientCredentials,
 }
 
 /// The signing algorithm of a private key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
-#[schemars(rename = "SigningAlgorithm", rename_all = "UPPERCASE")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename = "SigningAlgorithm", rename_all = "UPPERCASE"))]
 pub(in crate::config) enum RawSigningAlgorithm {
     Rs256,
     Rs384,

@@ -1,10 +1,11 @@
 //! The types of the file as written. Their doc comments are the descriptions in the JSON Schema, so they address the
 //! person who writes the file.
 
-use std::{borrow::Cow, ops::RangeInclusive};
+use std::ops::RangeInclusive;
 
 use indexmap::IndexMap;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+#[cfg(test)]
+use schemars::JsonSchema;
 
 use super::oauth::RawOAuth;
 use crate::config::{detail::Detail, meta_tools::MetaTool, problems::SourceLocation};
@@ -35,79 +36,81 @@ pub(super) const TOOL_LIST_BYTES: RangeInclusive<u64> = 1024..=1_073_741_824;
 
 /// The configuration of MCP Workbench. Comments and trailing commas are allowed; keys that begin
 /// with `_` are notes.
-#[derive(Debug, Default, JsonSchema)]
-#[schemars(
+#[derive(Debug, Default)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(
     title = "MCP Workbench configuration",
     rename = "Config",
     rename_all = "camelCase",
     extend("patternProperties" = {"^_": true}, "additionalProperties" = false)
-)]
+))]
 #[expect(dead_code, reason = "`$schema` is for editors and read by nobody here")]
 pub(in crate::config) struct RawConfig {
     /// The address of this schema, for editors.
-    #[schemars(rename = "$schema")]
+    #[cfg_attr(test, schemars(rename = "$schema"))]
     pub(super) schema: Option<String>,
     /// The toolboxes by name, in the order in which they are shown.
-    #[schemars(extend("propertyNames" = {"pattern": "\\S"}))]
+    #[cfg_attr(test, schemars(extend("propertyNames" = {"pattern": "\\S"})))]
     pub(in crate::config) toolboxes: IndexMap<String, RawToolbox>,
     /// The way in which the client sees tools.
-    #[schemars(extend("default" = "proxy"))]
+    #[cfg_attr(test, schemars(extend("default" = "proxy")))]
     pub(in crate::config) tool_mode: Option<RawToolMode>,
     /// The toolbox that is shown in native mode.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub(in crate::config) native_toolbox: Option<Text>,
     /// The folders, as paths or `file://` URLs, for servers that ask for roots. Without it the client is asked.
     /// Variables are expanded.
     pub(in crate::config) roots: Option<Vec<Text>>,
     /// The maximum length of a name under which dynamic mode registers a tool.
-    #[schemars(range(min = 16, max = 128), extend("default" = 64))]
+    #[cfg_attr(test, schemars(range(min = 16, max = 128), extend("default" = 64)))]
     pub(in crate::config) tool_name_limit: Option<u64>,
     /// Let `use_tool` open a toolbox that is not open.
-    #[schemars(extend("default" = false))]
+    #[cfg_attr(test, schemars(extend("default" = false)))]
     pub(in crate::config) auto_open: Option<bool>,
     /// The time, in milliseconds, that `open_toolbox` waits for the other servers of a toolbox once one of them is
     /// up. Servers that need longer keep starting in the background.
-    #[schemars(range(min = 1, max = 45_000), extend("default" = 15_000))]
+    #[cfg_attr(test, schemars(range(min = 1, max = 45_000), extend("default" = 15_000)))]
     pub(in crate::config) open_wait_ms: Option<u64>,
     /// The tools of the workbench itself that the client sees: `use_tool`, one or both of `open_toolbox` and
     /// `search_tools`, and `read_result` if results are bounded by `maxResultChars`. Native mode has none.
-    #[schemars(
+    #[cfg_attr(test, schemars(
         length(min = 2),
         extend("uniqueItems" = true, "default" = ["open_toolbox", "use_tool"])
-    )]
+    ))]
     pub(in crate::config) meta_tools: Option<Vec<MetaTool>>,
     /// The default `detail` of `open_toolbox`. `compact` has what a model needs for a call, `full` has everything that the
     /// servers send.
-    #[schemars(extend("default" = "full"))]
+    #[cfg_attr(test, schemars(extend("default" = "full")))]
     pub(in crate::config) open_detail: Option<Detail>,
     /// The time at which servers start, for toolboxes without their own `connect`.
-    #[schemars(extend("default" = "on-open"))]
+    #[cfg_attr(test, schemars(extend("default" = "on-open")))]
     pub(in crate::config) connect: Option<RawConnect>,
     /// Apply changes of this file while the workbench runs.
-    #[schemars(extend("default" = true))]
+    #[cfg_attr(test, schemars(extend("default" = true)))]
     pub(in crate::config) watch: Option<bool>,
     /// The maximum number of characters of a result that a client is sent at once; the rest is read in pages. With 0,
     /// or without it, results are sent whole. A server may have its own.
-    #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}], "default" = 0))]
+    #[cfg_attr(test, schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}], "default" = 0)))]
     pub(in crate::config) max_result_chars: Option<u64>,
     /// Show hidden characters in the output of servers (escape sequences, control characters, characters that change
     /// the direction of text, and the TAG block) by number, such as `⟦U+001B⟧`. A server may have its own.
-    #[schemars(extend("default" = false))]
+    #[cfg_attr(test, schemars(extend("default" = false)))]
     pub(in crate::config) sanitize: Option<bool>,
     /// Begin the message of an elicitation with a line that names the server that asks. Without it, this is on in
     /// proxy and dynamic mode.
     pub(in crate::config) attribute_questions: Option<bool>,
     /// The reaction when a server, or one of its tools, differs from the lock file.
-    #[schemars(extend("default" = "notice"))]
+    #[cfg_attr(test, schemars(extend("default" = "notice")))]
     pub(in crate::config) pin: Option<RawPin>,
     /// The audit log of tool calls: `true`, or its settings.
-    #[schemars(extend("default" = false))]
+    #[cfg_attr(test, schemars(extend("default" = false)))]
     pub(in crate::config) audit: Option<RawAudit>,
 }
 
 /// Turns the audit log of tool calls on or off, or configures it.
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "Audit", untagged)]
+#[derive(Debug)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Audit", untagged))]
 pub(in crate::config) enum RawAudit {
     /// A log with the defaults (`true`), or none (`false`).
     Noted(bool),
@@ -116,29 +119,31 @@ pub(in crate::config) enum RawAudit {
 }
 
 /// The settings of the audit log.
-#[derive(Debug, Default, JsonSchema)]
-#[schemars(
+#[derive(Debug, Default)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(
     rename = "AuditDetails",
     rename_all = "camelCase",
     extend("patternProperties" = {"^_": true}, "additionalProperties" = false)
-)]
+))]
 pub(in crate::config) struct RawAuditDetails {
     /// The file, relative to the configuration's folder. Without it, `audit.jsonl` in your state directory.
     pub(in crate::config) file: Option<Text>,
     /// The size at which the file is rotated.
-    #[schemars(range(min = 65_536, max = 1_073_741_824), extend("default" = 10_485_760))]
+    #[cfg_attr(test, schemars(range(min = 65_536, max = 1_073_741_824), extend("default" = 10_485_760)))]
     pub(in crate::config) max_bytes: Option<u64>,
     /// The total number of files.
-    #[schemars(range(min = 1, max = 100), extend("default" = 5))]
+    #[cfg_attr(test, schemars(range(min = 1, max = 100), extend("default" = 5)))]
     pub(in crate::config) files: Option<u64>,
     /// The part of the arguments that is logged.
-    #[schemars(extend("default" = "shape"))]
+    #[cfg_attr(test, schemars(extend("default" = "shape")))]
     pub(in crate::config) arguments: Option<RawNotedArguments>,
 }
 
 /// The part of the arguments that is logged: `shape` is their names and types, `values` is everything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
-#[schemars(rename = "NotedArguments", rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename = "NotedArguments", rename_all = "camelCase"))]
 pub(in crate::config) enum RawNotedArguments {
     Shape,
     Values,
@@ -146,11 +151,12 @@ pub(in crate::config) enum RawNotedArguments {
 
 /// The tools that may be called: `deny` is applied before `ask`, and `ask` before `allow`. An entry is a tool name in
 /// which `*` matches any characters, or `@readOnly` or `@destructive`, which use the hints of the server.
-#[derive(Debug, Default, JsonSchema)]
-#[schemars(
+#[derive(Debug, Default)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(
     rename = "Permissions",
     extend("patternProperties" = {"^_": true}, "additionalProperties" = false)
-)]
+))]
 pub(in crate::config) struct RawPermissions {
     /// Tools that run without asking. If this list exists, the user is asked about all others.
     pub(in crate::config) allow: Option<Vec<Text>>,
@@ -163,8 +169,9 @@ pub(in crate::config) struct RawPermissions {
 /// The way in which the client sees tools: `proxy` shows only the meta-tools; `dynamic` also registers the tools of
 /// open toolboxes under names of their own; `native` shows everything that the servers of `nativeToolbox` have, and
 /// no meta-tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
-#[schemars(rename = "ToolMode", rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename = "ToolMode", rename_all = "camelCase"))]
 pub(in crate::config) enum RawToolMode {
     Proxy,
     Dynamic,
@@ -173,8 +180,9 @@ pub(in crate::config) enum RawToolMode {
 
 /// The time at which servers start: `on-open` when their toolbox is opened, `on-use` at the first use of one of their
 /// tools, if these are known from an earlier start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
-#[schemars(rename = "Connect", rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Connect", rename_all = "kebab-case"))]
 pub(in crate::config) enum RawConnect {
     OnOpen,
     OnUse,
@@ -182,8 +190,9 @@ pub(in crate::config) enum RawConnect {
 
 /// The era of a server: `legacy` begins with `initialize` (the revisions up to 2025-11-25), in `modern` every request
 /// is self-contained (2026-07-28), and `auto` detects it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
-#[schemars(rename = "Era", rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Era", rename_all = "camelCase"))]
 pub(in crate::config) enum RawEra {
     Auto,
     Legacy,
@@ -193,8 +202,9 @@ pub(in crate::config) enum RawEra {
 /// The reaction when a server, or one of its tools, differs from the lock file beside this file: with `notice` the
 /// change is accepted and reported; with `enforce` nothing is offered without approval by `mcp-workbench trust`;
 /// `off` keeps no record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
-#[schemars(rename = "Pin", rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Pin", rename_all = "camelCase"))]
 pub(in crate::config) enum RawPin {
     Off,
     Notice,
@@ -202,19 +212,20 @@ pub(in crate::config) enum RawPin {
 }
 
 /// A named set of servers.
-#[derive(Debug, JsonSchema)]
-#[schemars(
+#[derive(Debug)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(
     rename = "Toolbox",
     rename_all = "camelCase",
     extend("patternProperties" = {"^(_|\\$schema$)": true}, "additionalProperties" = false)
-)]
+))]
 pub(in crate::config) struct RawToolbox {
     /// The purpose of the toolbox, by which the model chooses. Variables are expanded. Without it the toolbox is
     /// listed by its name only.
-    #[schemars(extend("pattern" = "\\S"))]
+    #[cfg_attr(test, schemars(extend("pattern" = "\\S")))]
     pub(in crate::config) description: Option<Text>,
     /// The servers by name, in the order in which they are shown.
-    #[schemars(extend("propertyNames" = {"pattern": "\\S"}))]
+    #[cfg_attr(test, schemars(extend("propertyNames" = {"pattern": "\\S"})))]
     pub(in crate::config) mcp_servers: IndexMap<String, RawServer>,
     /// The time at which the servers start. Without it, the `connect` of the file applies.
     pub(in crate::config) connect: Option<RawConnect>,
@@ -222,8 +233,9 @@ pub(in crate::config) struct RawToolbox {
 
 /// One server: a program (`command`) or a remote one (`url`). Variables are expanded in every
 /// string. Entries from the configurations of other MCP clients work; their other keys are ignored.
-#[derive(Debug, Default, JsonSchema)]
-#[schemars(rename = "Server", rename_all = "camelCase")]
+#[derive(Debug, Default)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Server", rename_all = "camelCase"))]
 pub(in crate::config) struct RawServer {
     /// The program to start, or the program and its first arguments. A path with a slash is relative
     /// to the file's folder; a bare name is looked up in PATH.
@@ -231,7 +243,7 @@ pub(in crate::config) struct RawServer {
     /// The arguments of the program.
     pub(in crate::config) args: Option<Vec<Text>>,
     /// Variables for the program.
-    #[schemars(extend("propertyNames" = {"pattern": "\\S"}))]
+    #[cfg_attr(test, schemars(extend("propertyNames" = {"pattern": "\\S"})))]
     pub(in crate::config) env: Option<IndexMap<String, Text>>,
     /// The working directory of the program, relative to the file's folder. Without it, the directory in which the
     /// workbench was started.
@@ -240,14 +252,14 @@ pub(in crate::config) struct RawServer {
     pub(in crate::config) env_file: Option<Text>,
     /// The variables of the workbench that the program gets besides a safe set: all (`true`), or those listed (`*`
     /// matches any characters).
-    #[schemars(extend("default" = false))]
+    #[cfg_attr(test, schemars(extend("default" = false)))]
     pub(in crate::config) inherit_env: Option<RawInheritEnv>,
     /// The URL of a remote server.
     pub(in crate::config) url: Option<Text>,
     /// The headers of every request to a remote server.
     pub(in crate::config) headers: Option<IndexMap<String, Text>>,
     /// `stdio` for a program; `http` or `sse` for a remote server. Usually not needed.
-    #[schemars(rename = "type")]
+    #[cfg_attr(test, schemars(rename = "type"))]
     pub(in crate::config) kind: Option<Text>,
     /// Another name for `type`.
     pub(in crate::config) transport: Option<Text>,
@@ -268,34 +280,34 @@ pub(in crate::config) struct RawServer {
     pub(in crate::config) permissions: Option<RawPermissions>,
     /// The era of the server. It is detected at the first start and remembered; set it only if the detection is
     /// wrong.
-    #[schemars(extend("default" = "auto"))]
+    #[cfg_attr(test, schemars(extend("default" = "auto")))]
     pub(in crate::config) era: Option<RawEra>,
     /// The reaction when the server, or one of its tools, differs from the lock file. Without it, the `pin` of the
     /// file applies.
     pub(in crate::config) pin: Option<RawPin>,
     /// The time that the server may take to start, in milliseconds.
-    #[schemars(range(min = 1, max = 31_536_000_000_u64), extend("default" = 120_000))]
+    #[cfg_attr(test, schemars(range(min = 1, max = 31_536_000_000_u64), extend("default" = 120_000)))]
     pub(in crate::config) connect_timeout_ms: Option<u64>,
     /// The time that a call may take without progress, in milliseconds. A progress notification resets it.
-    #[schemars(range(min = 1, max = 31_536_000_000_u64), extend("default" = 600_000))]
+    #[cfg_attr(test, schemars(range(min = 1, max = 31_536_000_000_u64), extend("default" = 600_000)))]
     pub(in crate::config) call_timeout_ms: Option<u64>,
     /// The total time that a call may take, in milliseconds.
-    #[schemars(range(min = 1, max = 31_536_000_000_u64), extend("default" = 3_600_000))]
+    #[cfg_attr(test, schemars(range(min = 1, max = 31_536_000_000_u64), extend("default" = 3_600_000)))]
     pub(in crate::config) max_call_ms: Option<u64>,
     /// The idle time, in milliseconds, after which the server is stopped until its next use. Without it, never.
-    #[schemars(range(min = 1, max = 31_536_000_000_u64))]
+    #[cfg_attr(test, schemars(range(min = 1, max = 31_536_000_000_u64)))]
     pub(in crate::config) idle_timeout_ms: Option<u64>,
     /// The maximum number of characters of a result of this server that a client is sent at once; 0 for all. Without
     /// it, the `maxResultChars` of the file applies.
-    #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}]))]
+    #[cfg_attr(test, schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}])))]
     pub(in crate::config) max_result_chars: Option<u64>,
     /// The maximum number of tools of this server. Further ones are not listed, and `open_toolbox` reports this in
     /// `_errors`.
-    #[schemars(range(min = 1, max = 100_000), extend("default" = 10_000))]
+    #[cfg_attr(test, schemars(range(min = 1, max = 100_000), extend("default" = 10_000)))]
     pub(in crate::config) max_tools: Option<u64>,
     /// The maximum size of the tool list of this server, in bytes. Reading stops there: the tools that fit are
     /// listed, and `open_toolbox` reports this in `_errors`.
-    #[schemars(range(min = 1024, max = 1_073_741_824_u64), extend("default" = 16_777_216))]
+    #[cfg_attr(test, schemars(range(min = 1024, max = 1_073_741_824_u64), extend("default" = 16_777_216)))]
     pub(in crate::config) max_tool_list_bytes: Option<u64>,
     /// Show hidden characters in the output of this server by number. Without it, the `sanitize` of the file applies.
     pub(in crate::config) sanitize: Option<bool>,
@@ -303,7 +315,7 @@ pub(in crate::config) struct RawServer {
     /// and the entry has no credentials of its own.
     pub(in crate::config) oauth: Option<RawOAuth>,
     /// The place of the entry, and which of its decisive keys are present, valid or not.
-    #[schemars(skip)]
+    #[cfg_attr(test, schemars(skip))]
     pub(in crate::config) presence: Presence,
 }
 
@@ -316,18 +328,20 @@ pub(in crate::config) struct Presence {
 }
 
 /// The program to start, or the program followed by its first arguments.
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "Command", untagged)]
+#[derive(Debug)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Command", untagged))]
 pub(in crate::config) enum RawCommand {
     /// The program.
-    Program(#[schemars(extend("pattern" = "\\S"))] Text),
+    Program(#[cfg_attr(test, schemars(extend("pattern" = "\\S")))] Text),
     /// The program, followed by its first arguments.
-    Line(#[schemars(length(min = 1))] Vec<Text>),
+    Line(#[cfg_attr(test, schemars(length(min = 1)))] Vec<Text>),
 }
 
 /// All variables or none, or the names of some.
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "InheritEnv", untagged)]
+#[derive(Debug)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename = "InheritEnv", untagged))]
 pub(in crate::config) enum RawInheritEnv {
     /// All, or none but the safe set.
     All(bool),
@@ -350,19 +364,5 @@ impl Default for Presence {
             command: false,
             url: false,
         }
-    }
-}
-
-impl JsonSchema for Text {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Text".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string"})
     }
 }

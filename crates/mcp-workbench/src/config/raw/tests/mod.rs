@@ -7,7 +7,7 @@ use std::path::Path;
 use pretty_assertions::assert_eq;
 
 use super::keys;
-use crate::config::{Environment, Loaded, Problem, Problems, json_schema, parse};
+use crate::config::{Environment, JSON_SCHEMA, Loaded, Problem, Problems, parse};
 
 fn read(text: &str) -> Result<Loaded, Problems> {
     let environment = Environment::new([], "/start".into(), None);
@@ -374,8 +374,7 @@ fn all_problems_are_reported_at_once_in_the_order_of_the_file() {
 
 #[test]
 fn the_schema_and_the_reader_know_the_same_keys() {
-    let schema: serde_json::Value =
-        serde_json::from_str(&json_schema()).expect("the schema is JSON");
+    let schema: serde_json::Value = serde_json::from_str(JSON_SCHEMA).expect("the schema is JSON");
     let keys_at = |pointer: &str| -> Vec<&str> {
         let properties = schema.pointer(pointer).and_then(|it| it.as_object());
         let mut keys: Vec<&str> = properties
