@@ -64,7 +64,6 @@ impl OAuthClient {
         })
     }
 
-    /// What is signed in to.
     pub(crate) fn account(&self) -> &Account {
         &self.account
     }
@@ -73,12 +72,12 @@ impl OAuthClient {
         self.tokens.end();
     }
 
-    /// The token for a request that is made now, if there is one.
+    /// Returns the token for a request, if there is one.
     pub(crate) async fn bearer(&self) -> Option<Bearer> {
         if let Some(bearer) = self.tokens.bearer() {
             return Some(bearer);
         }
-        // The server is asked all the same, and its refusal tells what to do.
+        // The request is sent without a token: the challenge in the refusal says what to do.
         let ready = self.tokens.ready().await;
         ready.unwrap_or_else(|fault| {
             tracing::debug!("no token: {fault}");
@@ -86,7 +85,7 @@ impl OAuthClient {
         })
     }
 
-    /// The token in place of what a server has refused, if there is one.
+    /// Returns a token to replace a refused one, if there is one.
     pub(crate) async fn cure(
         &self,
         refused: Option<&Bearer>,
@@ -104,9 +103,9 @@ impl OAuthClient {
         }
     }
 
-    /// A token that is good for more than the refused one, where there may be one without anybody: credentials of the
-    /// entry are good for whatever is asked for, and somebody may have signed in again elsewhere. Nothing is refreshed
-    /// for it, since that would not make it good for more.
+    /// Returns a token with more scopes than the refused one, if there is one without the user: credentials of the entry
+    /// get any scope, and the user may have signed in again elsewhere. The token is not refreshed, since that adds no
+    /// scopes.
     pub(crate) async fn widen(
         &self,
         refused: Option<&Bearer>,
@@ -124,22 +123,22 @@ impl OAuthClient {
         self.cure(refused, Some(challenge)).await
     }
 
-    /// What tells whose answers the server gives, for what is kept of them.
+    /// Returns the identifier of the account whose answers the server gives, for the tool cache.
     pub(crate) fn grant(&self) -> Option<String> {
         grant_of(&self.account, || Some(self.tokens.grant_id()?.to_string()))
     }
 
-    /// What must not appear in any text of the server.
+    /// Returns the values to redact in texts of the server.
     pub(crate) fn secrets(&self) -> Arc<Secrets> {
         self.tokens.secrets()
     }
 
-    /// What is missing where a server has refused a token that was just got.
+    /// Returns the error for a token that was refused although it is new.
     pub(crate) fn refused(&self, challenge: Option<&Challenge>) -> SignInNeeded {
         self.needed(Lack::Token(SignedOut::Refused), challenge)
     }
 
-    /// What is missing where a server wants a token that is good for more. The next sign-in asks for that.
+    /// Returns the error for a token that lacks scopes. The next sign-in requests them.
     pub(crate) fn step_up(&self, challenge: &Challenge) -> SignInNeeded {
         self.tokens.step_up(challenge);
         self.needed(
@@ -157,7 +156,7 @@ impl OAuthClient {
     }
 }
 
-/// What tells whose answers a server gives, by what is stored: the sign-in, or the credentials of its entry.
+/// Returns the identifier of the account whose answers a server gives: the stored sign-in, or the credentials of its entry.
 pub(crate) fn stored_grant(endpoint: &RemoteEndpoint, state: Option<&Path>) -> Option<String> {
     let account = Account::of(endpoint, state)?;
     grant_of(&account, || {

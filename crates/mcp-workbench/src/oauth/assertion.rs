@@ -13,10 +13,10 @@ use tokio_rustls::rustls::{
 use super::{error::SignInError, record::seconds};
 use crate::{config::SigningAlgorithm, private_files};
 
-/// How long an assertion is good, in seconds.
+/// The lifetime of an assertion, in seconds.
 const LIFE: u64 = 300;
 
-/// What an assertion is signed with.
+/// The key and the algorithm of the signature.
 pub(super) struct Signer<'a> {
     /// The private key in PEM form.
     pub(super) key: &'a str,
@@ -24,7 +24,7 @@ pub(super) struct Signer<'a> {
 }
 
 impl Signer<'_> {
-    /// An assertion that this client asks this authority.
+    /// Returns an assertion that a client makes a request to an authority.
     pub(super) fn assertion(&self, client: &str, audience: &str) -> Result<String, SignInError> {
         let now = seconds(SystemTime::now());
         let id = BASE64_URL_SAFE_NO_PAD.encode(private_files::random::<16>());
@@ -75,8 +75,8 @@ impl Signer<'_> {
     }
 }
 
-/// A signature on a curve as tokens have it, two numbers of fixed length, from the form that TLS has: a sequence of two
-/// integers.
+/// Converts an ECDSA signature from the DER form of TLS, a sequence of two integers, to the form of tokens: two numbers of
+/// fixed length.
 fn fixed(signature: &[u8], length: usize) -> Option<Vec<u8>> {
     let [0x30, _, rest @ ..] = signature else {
         return None;
@@ -92,7 +92,7 @@ fn fixed(signature: &[u8], length: usize) -> Option<Vec<u8>> {
     (fits && rest.is_empty()).then_some(fixed)
 }
 
-/// An integer without the zeros in front, and what follows it.
+/// Reads a DER integer. Returns it without leading zeros, with the bytes that follow it.
 fn integer(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let [0x02, length, rest @ ..] = bytes else {
         return None;

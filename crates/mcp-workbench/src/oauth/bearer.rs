@@ -4,12 +4,12 @@ use std::fmt;
 
 use hyper::header::HeaderValue;
 
-/// The value of an `Authorization` header. It is shown nowhere.
+/// The value of an `Authorization` header. Its `Debug` output is constant.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Bearer(HeaderValue);
 
 impl Bearer {
-    /// The bearer of a token; none where it cannot stand in a header.
+    /// Returns `None` if the token has characters that a header cannot have.
     pub(super) fn new(token: &str) -> Option<Self> {
         let mut value = HeaderValue::try_from(format!("Bearer {token}")).ok()?;
         value.set_sensitive(true);

@@ -1,4 +1,4 @@
-//! What is stored of a server that somebody has signed in to.
+//! The stored record of a sign-in.
 
 use std::{
     fmt,
@@ -10,33 +10,33 @@ use serde::{Deserialize, Serialize};
 use super::Bearer;
 use crate::config::Secrets;
 
-/// The layout of a record; one of another layout is not read.
+/// The layout of a record. Records of other layouts are not read.
 pub(super) const LAYOUT: u32 = 1;
-/// How far a clock may be off before its times make no sense.
+/// The clock skew, in seconds, up to which times are believed.
 const SKEW: u64 = 300;
-/// What is said to live longer, in seconds, is asked about again after a year.
+/// The longest lifetime that is believed, in seconds.
 const LONGEST_LIFE: u64 = 365 * 24 * 60 * 60;
 
-/// What is stored of one account at one server. It shows no secrets.
+/// The sign-in of one account at one server. Its `Debug` output has no secrets.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(super) layout: u32,
     /// The address of the server, without its fragment.
     pub(super) server: String,
-    /// The authorization server that gave the token; none where it has no metadata (2025-03-26).
+    /// The issuer of the token; `None` if the server has no metadata (2025-03-26).
     pub(super) issuer: Option<String>,
     pub(super) client: RegisteredClient,
-    /// The token, while it is good.
+    /// The token, until it is revoked or expires without a refresh token.
     pub(super) token: Option<Token>,
     /// The scopes that were granted.
     pub(super) scopes: Vec<String>,
-    /// Those that the server has asked for since, and that the next sign-in asks for too.
+    /// Scopes that the server has asked for since; the next sign-in requests them too.
     pub(super) needed: Vec<String>,
-    /// Made at random at each sign-in: two of them never share what they see.
+    /// A random identifier of this sign-in. Cached tool lists are bound to it.
     pub(super) grant: String,
-    /// Where the server describes itself, if it is not found without being told.
+    /// The address of the resource metadata, if the server named it in a challenge.
     pub(super) resource_metadata: Option<String>,
-    /// When somebody signed in, in seconds since 1970.
+    /// The time of the sign-in, in seconds since 1970.
     pub(super) signed_in_at: u64,
 }
 
@@ -46,11 +46,11 @@ pub(super) struct RegisteredClient {
     pub(super) id: String,
     /// The secret of a client that we have registered; one of the configuration is not stored.
     pub(super) secret: Option<String>,
-    /// What it was registered for, if we have registered it.
+    /// The redirect address that the workbench registered; `None` for a client of the configuration.
     pub(super) redirect_uri: Option<String>,
 }
 
-/// A token as the authorization server gave it.
+/// A token as the authorization server issued it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Token {
     #[serde(rename = "access_token")]
@@ -64,20 +64,20 @@ pub(super) struct Token {
     /// In seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) expires_in: Option<u64>,
-    /// When it came, in seconds since 1970.
+    /// The time of the response, in seconds since 1970.
     #[serde(default)]
     pub(super) received_at: u64,
 }
 
 impl Token {
-    /// How long it was given for; none if that is not said or makes no sense.
+    /// Returns the lifetime; `None` if the response has none or an implausible one.
     pub(super) fn life(&self) -> Option<Duration> {
         let life = self.expires_in.filter(|it| *it > 0)?;
         Some(Duration::from_secs(life.min(LONGEST_LIFE)))
     }
 
-    /// How much of its life is left by the clock of this machine. None if its times make no sense, as after the clock was
-    /// set: then the server says when it is over.
+    /// Returns the rest of the lifetime by the clock of this machine. `None` if the times are implausible, for example
+    /// because the clock was set: then only the server knows when the token expires.
     pub(super) fn left(&self, now: SystemTime) -> Option<Duration> {
         let life = self.life()?;
         let now = seconds(now);
@@ -94,47 +94,47 @@ impl Token {
 }
 
 impl Record {
-    /// The authorization server that gave the token; none where it does not say who it is.
+    /// Returns the issuer of the token; `None` if the server has no metadata.
     pub(crate) fn issuer(&self) -> Option<&str> {
         self.issuer.as_deref()
     }
 
-    /// The scopes that were granted.
+    /// Returns the granted scopes.
     pub(crate) fn scopes(&self) -> &[String] {
         &self.scopes
     }
 
-    /// The scopes that the server has asked for since.
+    /// Returns the scopes that the server has asked for since.
     pub(crate) fn needed_scopes(&self) -> &[String] {
         &self.needed
     }
 
-    /// What tells this sign-in from all others.
+    /// Returns the identifier of this sign-in.
     pub(crate) fn grant_id(&self) -> &str {
         &self.grant
     }
 
-    /// When the token is over; none if that is not known.
+    /// Returns the time at which the token expires, if it is known.
     pub(crate) fn expires_at(&self) -> Option<SystemTime> {
         let token = self.token.as_ref()?;
         let received = UNIX_EPOCH + Duration::from_secs(token.received_at);
         received.checked_add(token.life()?)
     }
 
-    /// Whether a new token can be got without anybody.
+    /// Returns true if there is a refresh token.
     pub(crate) fn can_refresh(&self) -> bool {
         let token = self.token.as_ref();
         token.is_some_and(|token| token.refresh.is_some())
     }
 
-    /// Whether there is a token that may be good: one that is not over, or that can be made new.
+    /// Returns true if there is a token that has not expired or can be refreshed.
     pub(crate) fn is_signed_in(&self) -> bool {
         let now = SystemTime::now();
         let token = self.token.as_ref();
         token.is_some_and(|it| it.refresh.is_some() || it.left(now) != Some(Duration::ZERO))
     }
 
-    /// What must not appear in any text.
+    /// Returns the values to redact in every text.
     pub(crate) fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::default();
         let token = self.token.as_ref();
@@ -163,7 +163,7 @@ impl fmt::Debug for Record {
     }
 }
 
-/// A moment in seconds since 1970.
+/// Returns a time in seconds since 1970.
 pub(super) fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH)
         .unwrap_or_default()

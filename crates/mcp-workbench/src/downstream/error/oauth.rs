@@ -1,4 +1,4 @@
-//! What a server wants that can be signed in to, and the words for it with the command that helps.
+//! The error of a server that requires a sign-in, with the command that helps.
 
 use std::{fmt, sync::Arc};
 
@@ -16,11 +16,11 @@ pub(crate) struct SignInNeeded {
     pub lack: Lack,
     /// The command that signs in, as a shell takes it; none where the entry has credentials of its own.
     pub command: Option<Arc<str>>,
-    /// What the server said of how to sign in to it. Never shown.
+    /// The challenge of the server. Never shown.
     pub challenge: Option<Challenge>,
 }
 
-/// What is missing for a server to answer.
+/// The reason why a server does not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Lack {
     /// A token that the server accepts.
@@ -32,7 +32,7 @@ pub(crate) enum Lack {
 }
 
 impl SignInNeeded {
-    /// Whether a person can do something about it by signing in.
+    /// Returns true if a sign-in by the user helps.
     pub(crate) fn is_for_a_person(&self) -> bool {
         let passes = matches!(&self.lack, Lack::Trouble(why) if why.is_transient());
         self.command.is_some() && !passes
@@ -40,7 +40,7 @@ impl SignInNeeded {
 }
 
 impl Lack {
-    /// Why the user is asked to sign in.
+    /// Returns the reason to sign in, for the user.
     pub(crate) fn for_the_user(&self) -> String {
         match self {
             Self::Token(SignedOut::Never) => "It wants to know who you are.".to_owned(),

@@ -1,5 +1,5 @@
-//! The token of one request: what it carries, and the one cure if that is refused. What is refused for its token did
-//! not run, and is sent again with another.
+//! The token of one request, and its replacement if it is refused. A request that is refused for its token did not run,
+//! and is sent again with another one.
 
 use hyper::{
     HeaderMap, StatusCode,
@@ -23,7 +23,7 @@ pub(super) struct RequestToken<'a> {
     cured: bool,
 }
 
-/// What a response says of the token.
+/// The meaning of a response for the token.
 pub(super) enum Judged {
     Other,
     /// It was refused, and there is another: the request is to be sent again.
@@ -32,7 +32,7 @@ pub(super) enum Judged {
     Lacks(Box<SignInNeeded>),
 }
 
-/// Why there is no response to a request for a stream.
+/// A request for a stream without a response.
 pub(super) enum NoResponse {
     /// There was none.
     Send(SendError),
@@ -57,7 +57,7 @@ impl<'a> RequestToken<'a> {
         }
     }
 
-    /// What a request carries for it. An entry with a header of this name has no token.
+    /// Returns the header of the token. An entry with a header of this name has no token.
     pub(super) fn headers(&self) -> HeaderMap {
         let bearer = self.bearer.iter();
         let token = bearer.map(|bearer| (AUTHORIZATION, bearer.header().clone()));

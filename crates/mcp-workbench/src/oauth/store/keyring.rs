@@ -12,7 +12,7 @@ const SERVICE: &str = "mcp-workbench";
 /// How long it may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What is stored. A keyring that is not there has nothing.
+/// Loads a record. A keyring that does not exist has none.
 pub(super) fn load(key: &str) -> Result<Option<String>, StoreFault> {
     match ask(key, Entry::get_password) {
         Some(Ok(text)) => Ok(Some(text)),

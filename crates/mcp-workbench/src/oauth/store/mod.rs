@@ -1,5 +1,5 @@
-//! Where records are kept: files of the state directory for the user alone, or the keyring of the system where the build
-//! has it and it works. A lock beside each keeps two workbenches from using up one refresh token at once.
+//! The storage of records: files in the state directory that only the user can read, or the keyring of the system if the
+//! build has it and it works. A lock for each record keeps two workbenches from using the same refresh token.
 
 #[cfg(all(feature = "keyring", not(test)))]
 mod keyring;
@@ -27,7 +27,7 @@ use crate::{offload::run_blocking, private_files};
 const FOLDER: &str = "signin";
 /// The largest record that is read or written.
 const MOST_BYTES: usize = 256 * 1024;
-/// How long another workbench is waited for that refreshes: longer than that takes.
+/// The timeout for the lock: longer than a refresh by another workbench takes.
 const PATIENCE: Duration = Duration::from_secs(40);
 const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -39,18 +39,17 @@ pub(super) struct Store(Arc<Place>);
 #[derive(Debug)]
 struct Place {
     folder: PathBuf,
-    /// What the record is found by.
+    /// The identifier of the account.
     key: String,
 }
 
 impl Store {
-    /// The place of a record in a state directory.
     pub(super) fn new(state: &std::path::Path, key: String) -> Self {
         let folder = state.join(FOLDER);
         Self(Arc::new(Place { folder, key }))
     }
 
-    /// What is stored. A file is newer than what the keyring has: it is there because the keyring could not be used.
+    /// Loads the record. A file is newer than an entry of the keyring: it exists because the keyring did not work.
     pub(super) fn load(&self) -> Result<Option<Record>, StoreFault> {
         let file = self.file("json");
         match fs::symlink_metadata(&file) {
@@ -80,7 +79,7 @@ impl Store {
         )?)
     }
 
-    /// Removes the record; false if there was none.
+    /// Removes the record. Returns false if there was none.
     pub(super) fn remove(&self) -> Result<bool, StoreFault> {
         let was_file = self.remove_file()?;
         Ok(keyring::remove(&self.0.key)? || was_file)
@@ -94,27 +93,27 @@ impl Store {
         }
     }
 
-    /// [`Self::save`], without holding anybody up.
+    /// Does [`Self::save`] without blocking the event loop.
     pub(super) async fn write(&self, record: Record) -> Result<(), StoreFault> {
         let store = self.clone();
         let written = run_blocking(move || store.save(&record)).await;
         written.unwrap_or(Err(StoreFault::Unreadable))
     }
 
-    /// [`Self::remove`], without holding anybody up.
+    /// Does [`Self::remove`] without blocking the event loop.
     pub(super) async fn erase(&self) -> Result<bool, StoreFault> {
         let store = self.clone();
         let erased = run_blocking(move || store.remove()).await;
         erased.unwrap_or(Err(StoreFault::Unreadable))
     }
 
-    /// [`Self::lock`] for who cannot wait long.
+    /// Does [`Self::lock`] with a short timeout.
     pub(super) fn lock_now(&self) -> Option<File> {
         private_files::wait_for_lock(self.open_lock()?, SHORT_PATIENCE)
     }
 
-    /// Waits until no other workbench works on the record; held until the value is dropped. None where that cannot be had:
-    /// it is better to refresh twice than never.
+    /// Takes the lock of the record, which is released when the value is dropped. Returns `None` after a timeout: it is
+    /// better to refresh twice than never.
     pub(super) async fn lock(&self) -> Option<File> {
         let file = self.open_lock()?;
         let mut waited = Duration::ZERO;
@@ -129,7 +128,7 @@ impl Store {
         None
     }
 
-    /// Where a record that is stored is, for a person.
+    /// Returns the place of the record, for the user.
     pub(super) fn place(&self) -> String {
         let file = self.file("json");
         if file.exists() {
@@ -154,7 +153,7 @@ fn parse(text: &[u8]) -> Result<Record, StoreFault> {
     record.ok_or(StoreFault::Unreadable)
 }
 
-/// Bytes as letters that can stand in the name of a file.
+/// Encodes bytes as hexadecimal digits, which are safe in the name of a file.
 pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {

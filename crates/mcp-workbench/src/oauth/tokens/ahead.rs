@@ -1,19 +1,19 @@
-//! When a token is refreshed ahead of its end, and how long is waited after a failure.
+//! The time of a refresh before a token expires, and the back-off after a failure.
 
 use std::time::Duration;
 
 use crate::private_files;
 
-/// A token that lives shorter is refreshed when it is needed: ahead of its end there would be no end to it.
+/// A token with a shorter lifetime is refreshed when it is needed; else refreshes would never stop.
 const SHORTEST_LIFE: Duration = Duration::from_secs(10);
-/// How long before its end a token is refreshed at the latest, where its life is long enough.
+/// A token is refreshed at least this long before it expires, if its lifetime is long enough.
 const MARGIN: Duration = Duration::from_mins(1);
-/// After the first failure, and the longest.
+/// The back-off after the first failure, and its upper bound.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
-/// In how long a token is to be refreshed, of whose life so much is left; none if it is not refreshed ahead. `chance`, from 0
-/// to 255, keeps many workbenches from doing it at once.
+/// Returns the delay of the refresh of a token with this lifetime, of which so much is left; `None` if the token is
+/// refreshed only when it is needed. `chance`, from 0 to 255, keeps many workbenches from refreshing at once.
 pub(super) fn delay(life: Duration, left: Duration, chance: u8) -> Option<Duration> {
     if life < SHORTEST_LIFE {
         return None;
@@ -25,7 +25,7 @@ pub(super) fn delay(life: Duration, left: Duration, chance: u8) -> Option<Durati
     Some(at.saturating_sub(age))
 }
 
-/// How long nothing is tried after so many failures in a row.
+/// Returns the back-off after so many failures in a row.
 pub(super) fn pause(failures: u32) -> Duration {
     let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
     FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE)

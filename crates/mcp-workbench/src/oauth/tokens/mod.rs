@@ -1,5 +1,5 @@
-//! The token of one server while the workbench serves. One task owns it: it reads the store, refreshes ahead of the end,
-//! and answers whoever was refused. All others read what it has published, which takes no waiting.
+//! The token of one server while the workbench serves. One task owns it: it loads the record, refreshes before the token
+//! expires, and replaces refused tokens. All others read the published token without waiting.
 
 mod ahead;
 mod keeper;
@@ -26,55 +26,55 @@ use self::keeper::Keeper;
 use super::{Account, Bearer, Challenge, SignInError, TokenFault};
 use crate::config::Secrets;
 
-/// How much longer a refresh may take that is under way at the end: to break it off could lose the only refresh token.
+/// The grace period for a pending refresh at the end: cancelling it could lose the only refresh token.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Keeps the token of one server. Cheap to clone; its task ends with the last clone, or when it is told to.
+/// A handle of the task that owns the token of one server. Cheap to clone; the task ends with the last clone, or by
+/// [`Self::end`].
 #[derive(Clone)]
 pub(crate) struct Tokens(Arc<Inner>);
 
 struct Inner {
     held: watch::Receiver<Held>,
     asks: mpsc::UnboundedSender<Ask>,
-    /// Whether anybody wanted the token since it was last refreshed: nobody refreshes for a server that is not used.
+    /// True if the token was used since the last refresh. Without use there is no refresh.
     is_wanted: Arc<AtomicBool>,
     end: CancellationToken,
     _ends_with_this: DropGuard,
 }
 
-/// What is known of the token.
+/// The published state of the token.
 #[derive(Clone, Default)]
 pub(super) struct Held {
-    /// Whether the store was looked at.
+    /// True as soon as the record was loaded.
     is_read: bool,
     /// The token, if there is one.
     token: Option<HeldToken>,
-    /// What must not appear in texts: of this token and of the one before it.
+    /// The values to redact: of this token and of the one before it.
     secrets: Arc<Secrets>,
 }
 
 #[derive(Clone)]
 struct HeldToken {
     bearer: Bearer,
-    /// When it is over, as far as that is known.
+    /// The time at which it expires, if it is known.
     over: Option<Instant>,
-    /// The sign-in that it is of.
+    /// The identifier of its sign-in.
     grant: Arc<str>,
-    /// What it is good for.
     scopes: Arc<[String]>,
 }
 
-/// What the task is asked.
+/// A request to the task.
 enum Ask {
-    /// A token that is not over; none if nobody is signed in.
+    /// Wants a token that has not expired; `None` if nobody is signed in.
     Ready(oneshot::Sender<Result<Option<Bearer>, TokenFault>>),
-    /// Another one than the one that was refused.
+    /// Wants a different token than the refused one.
     Cure {
         refused: Option<Bearer>,
         challenge: Option<Challenge>,
         reply: oneshot::Sender<Result<Bearer, TokenFault>>,
     },
-    /// One for more scopes, the next time.
+    /// Wants more scopes at the next sign-in.
     StepUp(Vec<String>),
 }
 
@@ -85,7 +85,7 @@ impl HeldToken {
 }
 
 impl Held {
-    /// The token, if it is not over.
+    /// Returns the token, if it has not expired.
     pub(super) fn good(&self) -> Option<&Bearer> {
         let token = self.token.as_ref().filter(|token| !token.is_over());
         token.map(|token| &token.bearer)
@@ -93,7 +93,7 @@ impl Held {
 }
 
 impl Tokens {
-    /// Begins to keep the token of an account.
+    /// Starts the task for an account.
     pub(crate) fn new(account: Account, tasks: &TaskTracker) -> Self {
         let (publish, held) = watch::channel(Held::default());
         let (asks, asked) = mpsc::unbounded_channel();
@@ -110,18 +110,18 @@ impl Tokens {
         }))
     }
 
-    /// Ends the task, for all clones: what is known stays known, and nothing is refreshed any more.
+    /// Ends the task, for all clones: the published token stays, and is not refreshed any more.
     pub(crate) fn end(&self) {
         self.0.end.cancel();
     }
 
-    /// What is good for this moment, without waiting.
+    /// Returns the present token, without waiting.
     pub(crate) fn bearer(&self) -> Option<Bearer> {
         self.want();
         self.0.held.borrow().good().cloned()
     }
 
-    /// What is good for this moment; waits for a refresh if the token is over. None: nobody is signed in. Cancel-safe.
+    /// Returns the present token, after a refresh if it has expired. `None`: nobody is signed in. Cancel-safe.
     pub(crate) async fn ready(&self) -> Result<Option<Bearer>, TokenFault> {
         self.want();
         let mut held = self.0.held.clone();
@@ -141,8 +141,8 @@ impl Tokens {
         }
     }
 
-    /// After a 401: another token than the one that was refused, from the store or by a refresh, one for all who ask.
-    /// Cancel-safe: what has begun goes on without the caller.
+    /// Returns a different token after a 401, from the store or by one refresh for all callers. Cancel-safe: a refresh
+    /// continues without the caller.
     pub(crate) async fn cure(
         &self,
         refused: Option<&Bearer>,
@@ -158,19 +158,19 @@ impl Tokens {
         .await
     }
 
-    /// After a 403 for want of scopes: the next sign-in asks for them.
+    /// Adds the scopes of a 403 to the next sign-in.
     pub(crate) fn step_up(&self, challenge: &Challenge) {
-        // Without a task there is no server either.
+        // The task outlives every server that could ask.
         let _ = self.0.asks.send(Ask::StepUp(challenge.scopes()));
     }
 
-    /// What tells the present sign-in from all others; none if nobody is signed in.
+    /// Returns the identifier of the present sign-in; `None` if nobody is signed in.
     pub(crate) fn grant_id(&self) -> Option<Arc<str>> {
         let held = self.0.held.borrow();
         held.token.as_ref().map(|token| Arc::clone(&token.grant))
     }
 
-    /// What a challenge asks for and the present token is not good for.
+    /// Returns the scopes of a challenge that the present token does not have.
     pub(crate) fn lacking(&self, challenge: &Challenge) -> Vec<String> {
         let held = self.0.held.borrow();
         let token = held.token.as_ref();
@@ -179,12 +179,12 @@ impl Tokens {
         asked
     }
 
-    /// What must not appear in any text of the server.
+    /// Returns the values to redact in texts of the server.
     pub(crate) fn secrets(&self) -> Arc<Secrets> {
         Arc::clone(&self.0.held.borrow().secrets)
     }
 
-    /// What is published, as it changes.
+    /// Returns the published state, as it changes.
     #[cfg(test)]
     pub(super) fn held(&self) -> watch::Receiver<Held> {
         self.0.held.clone()

@@ -1,4 +1,4 @@
-//! A token in time: when it is over, when it is due, and what it becomes.
+//! Conversions between stored records and published tokens.
 
 use std::time::SystemTime;
 
@@ -12,7 +12,7 @@ use super::{
     HeldToken, ahead,
 };
 
-/// Waits for a moment; for ever if there is none.
+/// Waits for a moment; forever if there is none.
 pub(super) async fn due(next: Option<Instant>) {
     match next {
         Some(next) => sleep_until(next).await,
@@ -20,7 +20,7 @@ pub(super) async fn due(next: Option<Instant>) {
     }
 }
 
-/// The token of a record, as it is published.
+/// Returns the token of a record, as it is published.
 pub(super) fn held_token(record: &Record) -> Option<HeldToken> {
     let token = record.token.as_ref()?;
     let left = token.left(SystemTime::now());
@@ -32,14 +32,14 @@ pub(super) fn held_token(record: &Record) -> Option<HeldToken> {
     })
 }
 
-/// When a token is to be refreshed ahead of its end.
+/// Returns the time for a refresh before the token expires.
 pub(super) fn due_time(token: &Token) -> Option<Instant> {
     let left = token.left(SystemTime::now())?;
     let delay = ahead::delay(token.life()?, left, ahead::chance())?;
     Instant::now().checked_add(delay)
 }
 
-/// A record with the token that was just given for it.
+/// Returns the record with the token that was just issued for it.
 pub(super) fn renewed(record: Record, given: Given) -> Record {
     let before = record.token.as_ref();
     let refresh = before.and_then(|token| token.refresh.clone());
