@@ -86,12 +86,12 @@ impl OAuthClient {
     }
 
     /// Returns a token to replace a refused one, if there is one.
-    pub(crate) async fn cure(
+    pub(crate) async fn replace_token(
         &self,
         refused: Option<&Bearer>,
         challenge: Option<&Challenge>,
     ) -> Result<Bearer, Box<SignInNeeded>> {
-        match self.tokens.cure(refused, challenge).await {
+        match self.tokens.replace(refused, challenge).await {
             Ok(bearer) => Ok(bearer),
             Err(fault) => {
                 let lack = match fault {
@@ -113,14 +113,14 @@ impl OAuthClient {
     ) -> Result<Bearer, Box<SignInNeeded>> {
         if !self.account.needs_person() {
             self.tokens.step_up(challenge);
-            return self.cure(None, Some(challenge)).await;
+            return self.replace_token(None, Some(challenge)).await;
         }
         let stored = self.account.read().await.ok().flatten();
         let known = self.tokens.grant_id();
         if stored.is_none_or(|it| Some(it.grant_id()) == known.as_deref()) {
             return Err(Box::new(self.step_up(challenge)));
         }
-        self.cure(refused, Some(challenge)).await
+        self.replace_token(refused, Some(challenge)).await
     }
 
     /// Returns the identifier of the account whose answers the server gives, for the tool cache.

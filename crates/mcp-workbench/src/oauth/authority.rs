@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{alarm::timeout, dial::Guard};
 
-pub(super) use endpoints::Given;
+pub(super) use endpoints::IssuedToken;
 
 /// Upper bound on the time for discovery, with every address that metadata may be at.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(45);

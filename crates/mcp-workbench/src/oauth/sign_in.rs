@@ -132,9 +132,9 @@ impl SignIn {
         let exchange = self
             .authority
             .exchange(&self.client, &code, verifier, redirect_uri);
-        let given = exchange.await?;
-        let scopes = given.scopes.unwrap_or_else(|| self.scopes.clone());
-        self.keep(given.token, scopes.clone()).await?;
+        let issued = exchange.await?;
+        let scopes = issued.scopes.unwrap_or_else(|| self.scopes.clone());
+        self.store(issued.token, scopes.clone()).await?;
         Ok(Granted {
             scopes,
             issuer: self.authority.issuer().map(str::to_owned),
@@ -177,7 +177,7 @@ impl SignIn {
         }
     }
 
-    async fn keep(&self, token: Token, scopes: Vec<String>) -> Result<(), SignInError> {
+    async fn store(&self, token: Token, scopes: Vec<String>) -> Result<(), SignInError> {
         let now = seconds(SystemTime::now());
         let store = self.account.store().ok_or(StoreFault::NoPlace)?;
         let mut client = self.client.clone();

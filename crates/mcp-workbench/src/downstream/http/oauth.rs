@@ -20,7 +20,7 @@ pub(super) struct RequestToken<'a> {
     peer: &'a Peer,
     oauth: Option<&'a OAuthClient>,
     bearer: Option<Bearer>,
-    cured: bool,
+    replaced: bool,
 }
 
 /// The meaning of a response for the token.
@@ -53,7 +53,7 @@ impl<'a> RequestToken<'a> {
             peer,
             oauth,
             bearer,
-            cured: false,
+            replaced: false,
         }
     }
 
@@ -93,19 +93,25 @@ impl<'a> RequestToken<'a> {
     ) -> Judged {
         let before = oauth.grant();
         let scopes = challenge.as_ref().filter(|it| it.is_insufficient_scope());
-        let cured = match (status, scopes) {
+        let replaced = match (status, scopes) {
             (StatusCode::FORBIDDEN, None) => return Judged::Other,
-            (_, Some(scopes)) if self.cured => {
+            (_, Some(scopes)) if self.replaced => {
                 return Judged::Lacks(Box::new(oauth.step_up(scopes)));
             }
-            _ if self.cured => return Judged::Lacks(Box::new(oauth.refused(challenge.as_ref()))),
+            _ if self.replaced => {
+                return Judged::Lacks(Box::new(oauth.refused(challenge.as_ref())));
+            }
             (StatusCode::FORBIDDEN, Some(scopes)) => {
                 oauth.widen(self.bearer.as_ref(), scopes).await
             }
-            _ => oauth.cure(self.bearer.as_ref(), challenge.as_ref()).await,
+            _ => {
+                oauth
+                    .replace_token(self.bearer.as_ref(), challenge.as_ref())
+                    .await
+            }
         };
-        self.cured = true;
-        match cured {
+        self.replaced = true;
+        match replaced {
             Ok(bearer) => {
                 self.bearer = Some(bearer);
                 if oauth.grant() != before {

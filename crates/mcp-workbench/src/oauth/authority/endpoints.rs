@@ -21,7 +21,7 @@ use crate::oauth::{
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// A token that was issued.
-pub(in crate::oauth) struct Given {
+pub(in crate::oauth) struct IssuedToken {
     pub(in crate::oauth) token: Token,
     /// The scopes, if the response names them. Else they are the requested ones.
     pub(in crate::oauth) scopes: Option<Vec<String>>,
@@ -50,7 +50,7 @@ impl Authority {
         code: &str,
         verifier: &str,
         redirect_uri: &str,
-    ) -> Result<Given, SignInError> {
+    ) -> Result<IssuedToken, SignInError> {
         let form = [
             ("grant_type", "authorization_code"),
             ("code", code),
@@ -63,7 +63,10 @@ impl Authority {
 
     /// Gets a new token with a refresh token. Only called with a record of this authority. No scopes are sent, so that
     /// the new token has those of the old one.
-    pub(in crate::oauth) async fn refresh(&self, record: &Record) -> Result<Given, SignInError> {
+    pub(in crate::oauth) async fn refresh(
+        &self,
+        record: &Record,
+    ) -> Result<IssuedToken, SignInError> {
         let token = record.token.as_ref().and_then(|it| it.refresh.as_deref());
         let form = [
             ("grant_type", "refresh_token"),
@@ -78,7 +81,7 @@ impl Authority {
     pub(in crate::oauth) async fn client_credentials(
         &self,
         needed: &[String],
-    ) -> Result<Given, SignInError> {
+    ) -> Result<IssuedToken, SignInError> {
         let mut scopes = self.scopes(None, false);
         scopes.retain(|scope| scope != OFFLINE);
         scopes.extend_from_slice(needed);
@@ -146,7 +149,7 @@ impl Authority {
         &self,
         form: &[(&str, &str)],
         proof: &Proof<'_>,
-    ) -> Result<Given, SignInError> {
+    ) -> Result<IssuedToken, SignInError> {
         let mut form = form.to_vec();
         form.push(("resource", &self.found.resource));
         let response = self.send(self.token_endpoint(), &form, proof).await?;
@@ -154,7 +157,7 @@ impl Authority {
             return Err(SignInError::NoToken { code });
         }
         let code = OAuthCode::Other;
-        Given::parse(response.body()).ok_or(SignInError::NoToken { code })
+        IssuedToken::parse(response.body()).ok_or(SignInError::NoToken { code })
     }
 
     async fn send(
@@ -206,7 +209,7 @@ impl Authority {
     }
 }
 
-impl Given {
+impl IssuedToken {
     /// Parses a token response. Returns `None` if it has no bearer token.
     fn parse(body: &[u8]) -> Option<Self> {
         let body = serde_json::from_slice::<Value>(body).ok()?;

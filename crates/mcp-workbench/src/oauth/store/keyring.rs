@@ -10,7 +10,7 @@ use super::StoreFault;
 /// The name under which the keyring knows the workbench.
 const SERVICE: &str = "mcp-workbench";
 /// How long it may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Loads a record. A keyring that does not exist has none.
 pub(super) fn load(key: &str) -> Result<Option<String>, StoreFault> {
@@ -59,5 +59,5 @@ fn ask<T: Send + 'static>(
     };
     let asking = thread::Builder::new().name("keyring".into()).spawn(run);
     asking.ok()?;
-    answered.recv_timeout(PATIENCE).ok()
+    answered.recv_timeout(TIMEOUT).ok()
 }

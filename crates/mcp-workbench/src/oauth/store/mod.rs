@@ -28,9 +28,9 @@ const FOLDER: &str = "signin";
 /// The largest record that is read or written.
 const MOST_BYTES: usize = 256 * 1024;
 /// The timeout for the lock: longer than a refresh by another workbench takes.
-const PATIENCE: Duration = Duration::from_secs(40);
-const SHORT_PATIENCE: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(50);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(40);
+const SHORT_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+const LOCK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The place of one record. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -109,7 +109,7 @@ impl Store {
 
     /// Does [`Self::lock`] with a short timeout.
     pub(super) fn lock_now(&self) -> Option<File> {
-        private_files::wait_for_lock(self.open_lock()?, SHORT_PATIENCE)
+        private_files::wait_for_lock(self.open_lock()?, SHORT_LOCK_TIMEOUT)
     }
 
     /// Takes the lock of the record, which is released when the value is dropped. Returns `None` after a timeout: it is
@@ -117,13 +117,13 @@ impl Store {
     pub(super) async fn lock(&self) -> Option<File> {
         let file = self.open_lock()?;
         let mut waited = Duration::ZERO;
-        while waited < PATIENCE {
+        while waited < LOCK_TIMEOUT {
             match file.try_lock() {
                 Ok(()) => return Some(file),
-                Err(TryLockError::WouldBlock) => sleep(PAUSE).await,
+                Err(TryLockError::WouldBlock) => sleep(LOCK_INTERVAL).await,
                 Err(TryLockError::Error(_)) => return None,
             }
-            waited += PAUSE;
+            waited += LOCK_INTERVAL;
         }
         None
     }

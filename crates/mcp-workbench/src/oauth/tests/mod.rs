@@ -1,10 +1,10 @@
 //! Signing in against an authorization server over real sockets, which can be made to do wrong.
 
 mod authority;
-mod keeping;
-mod listening;
-mod signing_in;
-mod trusting;
+mod listener;
+mod sign_in;
+mod tokens;
+mod trust;
 
 use std::path::Path;
 

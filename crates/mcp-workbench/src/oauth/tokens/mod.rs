@@ -2,8 +2,8 @@
 //! expires, and replaces refused tokens. All others read the published token without waiting.
 
 mod ahead;
-mod keeper;
-mod moments;
+mod published;
+mod task;
 
 use std::{
     sync::{
@@ -22,7 +22,7 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-use self::keeper::Keeper;
+use self::task::TokenTask;
 use super::{Account, Bearer, Challenge, SignInError, TokenFault};
 use crate::config::Secrets;
 
@@ -35,7 +35,7 @@ const GRACE: Duration = Duration::from_secs(3);
 pub(crate) struct Tokens(Arc<Inner>);
 
 struct Inner {
-    held: watch::Receiver<Held>,
+    state: watch::Receiver<TokenState>,
     asks: mpsc::UnboundedSender<Ask>,
     /// True if the token was used since the last refresh. Without use there is no refresh.
     is_wanted: Arc<AtomicBool>,
@@ -45,20 +45,20 @@ struct Inner {
 
 /// The published state of the token.
 #[derive(Clone, Default)]
-pub(super) struct Held {
+pub(super) struct TokenState {
     /// True as soon as the record was loaded.
     is_read: bool,
     /// The token, if there is one.
-    token: Option<HeldToken>,
+    token: Option<PublishedToken>,
     /// The values to redact: of this token and of the one before it.
     secrets: Arc<Secrets>,
 }
 
 #[derive(Clone)]
-struct HeldToken {
+struct PublishedToken {
     bearer: Bearer,
     /// The time at which it expires, if it is known.
-    over: Option<Instant>,
+    expires: Option<Instant>,
     /// The identifier of its sign-in.
     grant: Arc<str>,
     scopes: Arc<[String]>,
@@ -69,7 +69,7 @@ enum Ask {
     /// Wants a token that has not expired; `None` if nobody is signed in.
     Ready(oneshot::Sender<Result<Option<Bearer>, TokenFault>>),
     /// Wants a different token than the refused one.
-    Cure {
+    Replace {
         refused: Option<Bearer>,
         challenge: Option<Challenge>,
         reply: oneshot::Sender<Result<Bearer, TokenFault>>,
@@ -78,16 +78,16 @@ enum Ask {
     StepUp(Vec<String>),
 }
 
-impl HeldToken {
-    fn is_over(&self) -> bool {
-        self.over.is_some_and(|over| Instant::now() >= over)
+impl PublishedToken {
+    fn is_expired(&self) -> bool {
+        self.expires.is_some_and(|it| Instant::now() >= it)
     }
 }
 
-impl Held {
+impl TokenState {
     /// Returns the token, if it has not expired.
     pub(super) fn good(&self) -> Option<&Bearer> {
-        let token = self.token.as_ref().filter(|token| !token.is_over());
+        let token = self.token.as_ref().filter(|token| !token.is_expired());
         token.map(|token| &token.bearer)
     }
 }
@@ -95,14 +95,14 @@ impl Held {
 impl Tokens {
     /// Starts the task for an account.
     pub(crate) fn new(account: Account, tasks: &TaskTracker) -> Self {
-        let (publish, held) = watch::channel(Held::default());
+        let (publish, state) = watch::channel(TokenState::default());
         let (asks, asked) = mpsc::unbounded_channel();
         let is_wanted = Arc::new(AtomicBool::new(false));
         let end = CancellationToken::new();
-        let keeper = Keeper::new(account, publish, Arc::clone(&is_wanted));
-        tasks.spawn(keeper.run(asked, end.clone()));
+        let task = TokenTask::new(account, publish, Arc::clone(&is_wanted));
+        tasks.spawn(task.run(asked, end.clone()));
         Self(Arc::new(Inner {
-            held,
+            state,
             asks,
             is_wanted,
             _ends_with_this: end.clone().drop_guard(),
@@ -118,21 +118,21 @@ impl Tokens {
     /// Returns the present token, without waiting.
     pub(crate) fn bearer(&self) -> Option<Bearer> {
         self.want();
-        self.0.held.borrow().good().cloned()
+        self.0.state.borrow().good().cloned()
     }
 
     /// Returns the present token, after a refresh if it has expired. `None`: nobody is signed in. Cancel-safe.
     pub(crate) async fn ready(&self) -> Result<Option<Bearer>, TokenFault> {
         self.want();
-        let mut held = self.0.held.clone();
-        let is_over = match held.wait_for(|held| held.is_read).await {
-            Ok(held) => match (held.good(), &held.token) {
+        let mut state = self.0.state.clone();
+        let is_expired = match state.wait_for(|state| state.is_read).await {
+            Ok(state) => match (state.good(), &state.token) {
                 (Some(good), _) => return Ok(Some(good.clone())),
                 (None, token) => token.is_some(),
             },
             Err(_) => false,
         };
-        if !is_over {
+        if !is_expired {
             return Ok(None);
         }
         match self.ask(Ask::Ready).await {
@@ -143,14 +143,14 @@ impl Tokens {
 
     /// Returns a different token after a 401, from the store or by one refresh for all callers. Cancel-safe: a refresh
     /// continues without the caller.
-    pub(crate) async fn cure(
+    pub(crate) async fn replace(
         &self,
         refused: Option<&Bearer>,
         challenge: Option<&Challenge>,
     ) -> Result<Bearer, TokenFault> {
         self.want();
         let (refused, challenge) = (refused.cloned(), challenge.cloned());
-        self.ask(|reply| Ask::Cure {
+        self.ask(|reply| Ask::Replace {
             refused,
             challenge,
             reply,
@@ -166,14 +166,14 @@ impl Tokens {
 
     /// Returns the identifier of the present sign-in; `None` if nobody is signed in.
     pub(crate) fn grant_id(&self) -> Option<Arc<str>> {
-        let held = self.0.held.borrow();
-        held.token.as_ref().map(|token| Arc::clone(&token.grant))
+        let state = self.0.state.borrow();
+        state.token.as_ref().map(|token| Arc::clone(&token.grant))
     }
 
     /// Returns the scopes of a challenge that the present token does not have.
     pub(crate) fn lacking(&self, challenge: &Challenge) -> Vec<String> {
-        let held = self.0.held.borrow();
-        let token = held.token.as_ref();
+        let state = self.0.state.borrow();
+        let token = state.token.as_ref();
         let mut asked = challenge.scopes();
         asked.retain(|scope| token.is_none_or(|token| !token.scopes.contains(scope)));
         asked
@@ -181,13 +181,13 @@ impl Tokens {
 
     /// Returns the values to redact in texts of the server.
     pub(crate) fn secrets(&self) -> Arc<Secrets> {
-        Arc::clone(&self.0.held.borrow().secrets)
+        Arc::clone(&self.0.state.borrow().secrets)
     }
 
     /// Returns the published state, as it changes.
     #[cfg(test)]
-    pub(super) fn held(&self) -> watch::Receiver<Held> {
-        self.0.held.clone()
+    pub(super) fn state(&self) -> watch::Receiver<TokenState> {
+        self.0.state.clone()
     }
 
     fn want(&self) {

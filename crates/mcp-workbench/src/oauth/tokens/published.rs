@@ -6,10 +6,10 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{
     super::{
-        authority::Given,
+        authority::IssuedToken,
         record::{Record, Token, seconds},
     },
-    HeldToken, ahead,
+    PublishedToken, ahead,
 };
 
 /// Waits for a moment; forever if there is none.
@@ -21,12 +21,12 @@ pub(super) async fn due(next: Option<Instant>) {
 }
 
 /// Returns the token of a record, as it is published.
-pub(super) fn held_token(record: &Record) -> Option<HeldToken> {
+pub(super) fn published_token(record: &Record) -> Option<PublishedToken> {
     let token = record.token.as_ref()?;
     let left = token.left(SystemTime::now());
-    Some(HeldToken {
+    Some(PublishedToken {
         bearer: token.bearer()?,
-        over: left.and_then(|left| Instant::now().checked_add(left)),
+        expires: left.and_then(|left| Instant::now().checked_add(left)),
         grant: record.grant.as_str().into(),
         scopes: record.scopes.clone().into(),
     })
@@ -40,16 +40,16 @@ pub(super) fn due_time(token: &Token) -> Option<Instant> {
 }
 
 /// Returns the record with the token that was just issued for it.
-pub(super) fn renewed(record: Record, given: Given) -> Record {
+pub(super) fn renewed(record: Record, issued: IssuedToken) -> Record {
     let before = record.token.as_ref();
     let refresh = before.and_then(|token| token.refresh.clone());
     Record {
         token: Some(Token {
             received_at: seconds(SystemTime::now()),
-            refresh: given.token.refresh.clone().or(refresh),
-            ..given.token
+            refresh: issued.token.refresh.clone().or(refresh),
+            ..issued.token
         }),
-        scopes: given.scopes.unwrap_or(record.scopes),
+        scopes: issued.scopes.unwrap_or(record.scopes),
         ..record
     }
 }

@@ -72,17 +72,17 @@ async fn many_that_were_refused_are_cured_by_one_refresh() {
     let tokens = Tokens::new(account, &TaskTracker::new());
     let refused = tokens.ready().await.unwrap();
     let tasks = TaskTracker::new();
-    let mut cures = Vec::new();
+    let mut replacements = Vec::new();
     for _ in 0..20 {
         let (tokens, refused) = (tokens.clone(), refused.clone());
-        cures.push(tasks.spawn(async move { tokens.cure(refused.as_ref(), None).await }));
+        replacements.push(tasks.spawn(async move { tokens.replace(refused.as_ref(), None).await }));
     }
-    for cure in cures {
-        assert_eq!(cure.await.unwrap(), Ok(bearer(2)));
+    for replacement in replacements {
+        assert_eq!(replacement.await.unwrap(), Ok(bearer(2)));
     }
     assert_eq!(authority.refreshes(), 1);
     // One that is refused at once is not refreshed again and again.
-    let again = tokens.cure(Some(&bearer(2)), None).await;
+    let again = tokens.replace(Some(&bearer(2)), None).await;
     assert_eq!(again, Err(SignedOut::Refused.into()));
     assert_eq!(authority.refreshes(), 1);
 }
@@ -115,10 +115,13 @@ async fn a_sign_in_elsewhere_cures_without_a_restart() {
     let account = account(&authority, state.path());
     let tokens = Tokens::new(account.clone(), &TaskTracker::new());
     assert_eq!(tokens.ready().await, Ok(None));
-    assert_eq!(tokens.cure(None, None).await, Err(SignedOut::Never.into()));
+    assert_eq!(
+        tokens.replace(None, None).await,
+        Err(SignedOut::Never.into())
+    );
     assert!(!state.path().join("signin").exists());
     sign_in(&account).await.unwrap();
-    assert_eq!(tokens.cure(None, None).await, Ok(bearer(1)));
+    assert_eq!(tokens.replace(None, None).await, Ok(bearer(1)));
     let record = account.load().unwrap().unwrap();
     assert_eq!(tokens.grant_id().as_deref(), Some(record.grant_id()));
 }
@@ -132,8 +135,8 @@ async fn a_refresh_token_that_was_taken_back_is_not_used_again() {
     let tokens = Tokens::new(account.clone(), &TaskTracker::new());
     let refused = tokens.ready().await.unwrap();
     for _ in 0..3 {
-        let cured = tokens.cure(refused.as_ref(), None).await;
-        assert_eq!(cured, Err(SignedOut::Ended.into()));
+        let replaced = tokens.replace(refused.as_ref(), None).await;
+        assert_eq!(replaced, Err(SignedOut::Ended.into()));
     }
     assert_eq!(authority.refreshes(), 1);
     assert_eq!(tokens.bearer(), None);
@@ -152,8 +155,8 @@ async fn a_rotation_by_somebody_else_is_taken_over() {
         token.access = "access-9".into();
         token.refresh = Some("refresh-9".into());
     });
-    let cured = tokens.cure(refused.as_ref(), None).await;
-    assert_eq!(cured, Ok(bearer(9)));
+    let replaced = tokens.replace(refused.as_ref(), None).await;
+    assert_eq!(replaced, Ok(bearer(9)));
     assert_eq!(authority.refreshes(), 0);
 }
 
@@ -164,18 +167,18 @@ async fn trouble_keeps_the_token_and_passes() {
     authority.change(|it| it.tokens.push((503, String::new())));
     let tokens = Tokens::new(account.clone(), &TaskTracker::new());
     let refused = tokens.ready().await.unwrap();
-    let trouble = tokens.cure(refused.as_ref(), None).await.unwrap_err();
+    let trouble = tokens.replace(refused.as_ref(), None).await.unwrap_err();
     let host = "127.0.0.1".to_owned();
     let expected = FetchFault::Status { host, status: 503 };
     assert_eq!(trouble, TokenFault::Trouble(expected.into()));
     // Nothing is tried at once, and nothing is lost.
-    assert!(tokens.cure(refused.as_ref(), None).await.is_err());
+    assert!(tokens.replace(refused.as_ref(), None).await.is_err());
     assert_eq!(authority.refreshes(), 1);
     assert!(account.load().unwrap().unwrap().can_refresh());
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(2)).await;
     tokio::time::resume();
-    assert_eq!(tokens.cure(refused.as_ref(), None).await, Ok(bearer(2)));
+    assert_eq!(tokens.replace(refused.as_ref(), None).await, Ok(bearer(2)));
 }
 
 /// The server names another authorization server than the one that gave the token.
@@ -188,8 +191,8 @@ async fn what_one_authority_gave_is_never_shown_to_another() {
     let tokens = Tokens::new(account.clone(), &TaskTracker::new());
     let refused = tokens.ready().await.unwrap();
     let challenge = Challenge::new("Bearer error=\"invalid_token\"");
-    let cured = tokens.cure(refused.as_ref(), challenge.as_ref()).await;
-    assert_eq!(cured, Err(SignedOut::OtherIssuer.into()));
+    let replaced = tokens.replace(refused.as_ref(), challenge.as_ref()).await;
+    assert_eq!(replaced, Err(SignedOut::OtherIssuer.into()));
     assert_eq!((first.refreshes(), other.refreshes()), (0, 0));
     // Signing in again registers there.
     sign_in(&account).await.unwrap();
@@ -237,9 +240,9 @@ async fn a_token_is_refreshed_ahead_while_it_is_wanted() {
     });
     authority.change(|it| it.expires_in = Some(3600));
     let tokens = Tokens::new(account.clone(), &TaskTracker::new());
-    let mut held = tokens.held();
+    let mut state = tokens.state();
     assert_eq!(tokens.ready().await, Ok(Some(bearer(1))));
-    let good = held.wait_for(|held| held.good() == Some(&bearer(2)));
+    let good = state.wait_for(|state| state.good() == Some(&bearer(2)));
     tokio::time::timeout(Duration::from_secs(20), good)
         .await
         .unwrap()
@@ -257,7 +260,10 @@ async fn one_that_nobody_can_refresh_ends() {
     end_token(&account);
     let tokens = Tokens::new(account, &TaskTracker::new());
     assert_eq!(tokens.ready().await, Ok(None));
-    assert_eq!(tokens.cure(None, None).await, Err(SignedOut::Ended.into()));
+    assert_eq!(
+        tokens.replace(None, None).await,
+        Err(SignedOut::Ended.into())
+    );
     assert_eq!(authority.refreshes(), 0);
 }
 
@@ -269,8 +275,8 @@ async fn a_client_that_is_not_known_any_more_is_registered_anew() {
     authority.change(|it| it.tokens.push(refusal));
     let tokens = Tokens::new(account.clone(), &TaskTracker::new());
     let refused = tokens.ready().await.unwrap();
-    let cured = tokens.cure(refused.as_ref(), None).await;
-    assert_eq!(cured, Err(SignedOut::Ended.into()));
+    let replaced = tokens.replace(refused.as_ref(), None).await;
+    assert_eq!(replaced, Err(SignedOut::Ended.into()));
     sign_in(&account).await.unwrap();
     assert_eq!(authority.seen("/register").len(), 2);
 }
@@ -284,7 +290,7 @@ async fn scopes_that_are_missing_are_noted() {
     let challenge = Challenge::new("Bearer error=\"insufficient_scope\", scope=\"write\"").unwrap();
     tokens.step_up(&challenge);
     // Asks are answered in their order.
-    let _ = tokens.cure(Some(&bearer(0)), None).await;
+    let _ = tokens.replace(Some(&bearer(0)), None).await;
     assert_eq!(account.load().unwrap().unwrap().needed_scopes(), ["write"]);
     let both = "Bearer error=\"insufficient_scope\", scope=\"read write\"";
     let both = Challenge::new(both).unwrap();

@@ -21,8 +21,8 @@ use super::{
         error::OAuthCode,
         record::{LAYOUT, Record, RegisteredClient, seconds},
     },
-    Ask, GRACE, Held, ahead,
-    moments::{due, due_time, held_token, renewed},
+    Ask, GRACE, TokenState, ahead,
+    published::{due, due_time, published_token, renewed},
 };
 use crate::{config::Secrets, offload::run_blocking};
 
@@ -32,9 +32,9 @@ const FRESH: Duration = Duration::from_mins(1);
 const SOON: Duration = Duration::from_secs(30);
 
 /// The owner of the token.
-pub(super) struct Keeper {
+pub(super) struct TokenTask {
     account: Account,
-    publish: watch::Sender<Held>,
+    publish: watch::Sender<TokenState>,
     is_wanted: Arc<AtomicBool>,
     /// The record as it was last loaded; for credentials of the entry, one that is not stored.
     record: Option<Record>,
@@ -46,7 +46,7 @@ pub(super) struct Keeper {
     trouble: Option<(TokenFault, Instant)>,
     failures: u32,
     /// The last token that replaced a refused one.
-    cured: Option<(Bearer, Instant)>,
+    replacement: Option<(Bearer, Instant)>,
     /// Scopes to request in addition with the credentials of the entry.
     needed: Vec<String>,
 }
@@ -60,10 +60,10 @@ enum Want<'a> {
     Other(Option<&'a Challenge>),
 }
 
-impl Keeper {
+impl TokenTask {
     pub(super) fn new(
         account: Account,
-        publish: watch::Sender<Held>,
+        publish: watch::Sender<TokenState>,
         is_wanted: Arc<AtomicBool>,
     ) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl Keeper {
             next: None,
             trouble: None,
             failures: 0,
-            cured: None,
+            replacement: None,
             needed: Vec::new(),
         }
     }
@@ -92,7 +92,7 @@ impl Keeper {
         };
         let work = async {
             let stored = self.account.read().await;
-            self.adopt(stored.unwrap_or_default());
+            self.use_record(stored.unwrap_or_default());
             loop {
                 let next = self.next;
                 tokio::select! {
@@ -115,13 +115,13 @@ impl Keeper {
         // A receiver that is gone needs no answer.
         match ask {
             Ask::Ready(reply) => drop(reply.send(self.ready().await)),
-            Ask::Cure {
+            Ask::Replace {
                 refused,
                 challenge,
                 reply,
             } => {
-                let cured = self.cure(refused.as_ref(), challenge.as_ref()).await;
-                drop(reply.send(cured));
+                let replaced = self.replace(refused.as_ref(), challenge.as_ref()).await;
+                drop(reply.send(replaced));
             }
             Ask::StepUp(scopes) => self.step_up(scopes).await,
         }
@@ -136,7 +136,7 @@ impl Keeper {
         Ok(self.good())
     }
 
-    async fn cure(
+    async fn replace(
         &mut self,
         refused: Option<&Bearer>,
         challenge: Option<&Challenge>,
@@ -146,18 +146,19 @@ impl Keeper {
             return Ok(other);
         }
         // Another workbench may have signed in or refreshed.
-        self.look().await;
+        self.reload().await;
         if let Some(other) = self.good().filter(is_other) {
             return Ok(other);
         }
         self.check_trouble()?;
-        let is_cured = |(it, at): &(Bearer, Instant)| Some(it) == refused && at.elapsed() < SOON;
-        if self.cured.as_ref().is_some_and(is_cured) {
+        let is_replacement =
+            |(it, at): &(Bearer, Instant)| Some(it) == refused && at.elapsed() < SOON;
+        if self.replacement.as_ref().is_some_and(is_replacement) {
             return Err(SignedOut::Refused.into());
         }
         self.renew(Want::Other(challenge)).await?;
         let other = self.good().filter(is_other).ok_or(SignedOut::Refused)?;
-        self.cured = Some((other.clone(), Instant::now()));
+        self.replacement = Some((other.clone(), Instant::now()));
         Ok(other)
     }
 
@@ -166,7 +167,7 @@ impl Keeper {
             let account = self.account.clone();
             let noted = run_blocking(move || account.note_needed_scopes(&scopes));
             if noted.await.is_ok() {
-                self.look().await;
+                self.reload().await;
             }
             return;
         }
@@ -177,7 +178,7 @@ impl Keeper {
         if !new.is_empty() {
             self.needed.extend(new);
             // Without a token the next request is refused, and then gets one with all of these scopes.
-            self.adopt(None);
+            self.use_record(None);
         }
     }
 
@@ -223,7 +224,7 @@ impl Keeper {
             Some(store) => store.lock().await,
             None => None,
         };
-        if self.look().await {
+        if self.reload().await {
             return Ok(());
         }
         let record = self.record.clone().ok_or(SignedOut::Never)?;
@@ -239,8 +240,8 @@ impl Keeper {
             return Err(SignedOut::OtherIssuer.into());
         }
         match authority.refresh(&record).await {
-            Ok(given) => {
-                self.keep(renewed(record, given)).await;
+            Ok(issued) => {
+                self.store(renewed(record, issued)).await;
                 Ok(())
             }
             Err(SignInError::NoToken {
@@ -260,7 +261,7 @@ impl Keeper {
         code: OAuthCode,
         want: Want<'_>,
     ) -> Result<(), TokenFault> {
-        if self.look().await {
+        if self.reload().await {
             return Ok(());
         }
         let is_good = self.good().is_some() && matches!(want, Want::New);
@@ -272,7 +273,7 @@ impl Keeper {
             // The client is unknown there: the next sign-in registers a new one.
             record.client.redirect_uri = None;
         }
-        self.keep(record).await;
+        self.store(record).await;
         Err(SignedOut::Ended.into())
     }
 
@@ -281,10 +282,10 @@ impl Keeper {
         let Some((authority, _)) = &self.authority else {
             return Err(SignedOut::Ended.into());
         };
-        let given = authority.client_credentials(&self.needed).await?;
+        let issued = authority.client_credentials(&self.needed).await?;
         let issuer = authority.issuer().map(str::to_owned);
         let record = self.record_of_credentials(issuer);
-        self.adopt(Some(renewed(record, given)));
+        self.use_record(Some(renewed(record, issued)));
         Ok(())
     }
 
@@ -303,17 +304,17 @@ impl Keeper {
     }
 
     /// Stores a record. If that fails, it is used until the process ends.
-    async fn keep(&mut self, record: Record) {
+    async fn store(&mut self, record: Record) {
         if let Some(store) = self.account.store()
             && let Err(error) = store.write(record.clone()).await
         {
             tracing::warn!("failed to store a new token: {error}");
         }
-        self.adopt(Some(record));
+        self.use_record(Some(record));
     }
 
     /// Loads the record. Returns true if it has a different token that is valid.
-    async fn look(&mut self) -> bool {
+    async fn reload(&mut self) -> bool {
         if !self.account.needs_person() || self.account.store().is_none() {
             return false;
         }
@@ -324,7 +325,7 @@ impl Keeper {
         let token = |record: &Option<Record>| record.as_ref().and_then(|it| it.token.clone());
         let is_other = token(&stored) != token(&self.record);
         if stored != self.record {
-            self.adopt(stored);
+            self.use_record(stored);
             // The last failure may not apply to the new record.
             self.trouble = None;
             self.failures = 0;
@@ -333,19 +334,19 @@ impl Keeper {
     }
 
     /// Uses a record from now on, and publishes its token.
-    fn adopt(&mut self, record: Option<Record>) {
+    fn use_record(&mut self, record: Option<Record>) {
         let mut secrets = self.own_secrets();
         for known in [&self.record, &record].into_iter().flatten() {
             secrets.merge(&known.secrets());
         }
-        let token = record.as_ref().and_then(held_token);
+        let token = record.as_ref().and_then(published_token);
         self.next = record
             .as_ref()
             .and_then(|it| it.token.as_ref())
             .filter(|it| it.refresh.is_some() || !self.account.needs_person())
             .and_then(due_time);
         self.record = record;
-        self.publish.send_replace(Held {
+        self.publish.send_replace(TokenState {
             is_read: true,
             token,
             secrets: Arc::new(secrets),

@@ -229,7 +229,7 @@ async fn credentials_of_the_entry_need_nobody() {
         assert_eq!(begun.err(), Some(SignInError::NotNeeded));
         let tokens = Tokens::new(account, &TaskTracker::new());
         assert_eq!(tokens.ready().await, Ok(None));
-        let bearer = tokens.cure(None, None).await.unwrap();
+        let bearer = tokens.replace(None, None).await.unwrap();
         assert_eq!(tokens.bearer(), Some(bearer));
         let form = &authority.seen("/token")[0];
         assert_eq!(form["grant_type"], "client_credentials");
