@@ -9,9 +9,11 @@ use std::{
 
 use bytes::Bytes;
 use clap::Parser;
+use rawjson::RawJson;
+
 use mcp_workbench::internal::{
     era,
-    wire::{self, LineFramer, MAX_FRAME_BYTES, Message, RawJson, Request},
+    wire::{self, LineFramer, MAX_FRAME_BYTES, Message, Request},
 };
 
 /// Does one thing many times

@@ -3,12 +3,13 @@
 
 use std::{pin::Pin, sync::Arc};
 
+use rawjson::{Kind, ObjectText, RawJson};
 use serde::Serialize;
 
 use crate::{
     era::Era,
     ident::ToolName,
-    wire::{Answer, Frame, Kind, ObjectText, RawJson},
+    wire::{Answer, Frame},
 };
 
 /// The maximum length of the name and the version that a client reports for itself.

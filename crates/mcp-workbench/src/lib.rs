@@ -97,9 +97,8 @@ pub mod internal {
     }
     pub mod wire {
         pub use crate::wire::{
-            Answer, Frame, Line, LineFramer, MAX_DEPTH, MAX_FRAME_BYTES, Message, ObjectText,
-            ParseError, RawJson, Request, RequestId, Response, ScanError, error, notification,
-            parse_mended, request, result,
+            Answer, Frame, Line, LineFramer, MAX_FRAME_BYTES, Message, ParseError, Request,
+            RequestId, Response, error, notification, parse_mended, request, result,
         };
     }
 }

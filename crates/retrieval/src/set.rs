@@ -7,10 +7,11 @@ use std::{
 };
 
 use bytes::Bytes;
+use rawjson::RawJson;
+
 use mcp_workbench::internal::{
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
     search::{Index, ServerText, ToolText, Weights},
-    wire::RawJson,
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;

@@ -2,11 +2,9 @@
 
 use std::{borrow::Cow, io::Write};
 
-use crate::{
-    config::Secrets,
-    visible::is_unseen,
-    wire::{Cursor, Kind, RawJson},
-};
+use rawjson::{Cursor, Kind, RawJson};
+
+use crate::{config::Secrets, visible::is_unseen};
 
 /// Appends a string with its quotes.
 pub(super) fn write_text(line: &mut Vec<u8>, text: &str) {

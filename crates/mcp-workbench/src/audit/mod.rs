@@ -20,6 +20,7 @@ use std::{
     time::Duration,
 };
 
+use rawjson::RawJson;
 pub(crate) use reader::{Filter, Line, LogReader};
 pub(crate) use record::AuditOutcome;
 use record::{LineFormat, Record};
@@ -30,7 +31,6 @@ use crate::{
     call::ClientHandle,
     config::{Audit, Config, Secrets, Transport},
     ident::ToolIdentifier,
-    wire::RawJson,
 };
 
 /// Time limit for writing the last lines at the shutdown.

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use rawjson::RawJson;
 use tokio::time::Instant;
 
 use super::{
@@ -15,7 +16,7 @@ use crate::{
     config::{NotedArguments, Secrets},
     era::{ResultType, result_type},
     ident::ToolIdentifier,
-    wire::{RawJson, ResultMarks},
+    wire::ResultMarks,
 };
 
 /// The number of characters of a name that are recorded: callers can send names of any length.

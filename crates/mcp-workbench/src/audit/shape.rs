@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
+use rawjson::{Cursor, Kind, RawJson};
+
 use super::line::{redact_and_cut, separate, write_number, write_text};
-use crate::{
-    config::Secrets,
-    wire::{Cursor, Kind, RawJson},
-};
+use crate::config::Secrets;
 
 /// The maximum depth and number of members.
 const DEPTH: usize = 3;

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use rawjson::{Kind, ObjectText, RawJson};
+
 use super::{
     pages::{Pages, Syntax, head_end, tail_start},
     reading::{CONTENT, Piece, Reading, STRUCTURED, text_item},
 };
-use crate::wire::{Kind, ObjectText, RawJson};
 
 /// The tail is one part in this many of the shown text. Errors are often reported at the end.
 const TAIL_SHARE: usize = 4;

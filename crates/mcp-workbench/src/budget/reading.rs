@@ -2,10 +2,9 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use crate::{
-    era::{ResultType, result_type},
-    wire::{Member, ObjectText, RawJson},
-};
+use rawjson::{Member, ObjectText, RawJson};
+
+use crate::era::{ResultType, result_type};
 
 /// The separator between the texts of two contents.
 const SEPARATOR: char = '\n';

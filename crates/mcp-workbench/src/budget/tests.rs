@@ -1,9 +1,9 @@
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
+use rawjson::RawJson;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::wire::RawJson;
 
 /// The least budget that a configuration can have.
 const LEAST: usize = 100;

@@ -3,6 +3,7 @@
 use std::{path::Path, process::ExitCode, time::Duration};
 
 use clap::Args;
+use rawjson::RawJson;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -19,7 +20,6 @@ use crate::{
     downstream::{ToolCache, ToolDefinition, ToolList},
     ident::{ServerName, ToolboxName},
     visible::visible,
-    wire::RawJson,
 };
 
 /// The number of characters of a tool's name and parameters that are shown.

@@ -1,13 +1,11 @@
 //! Converts a word of the command line to the type that a JSON Schema asks for. Without a type in the schema it
 //! stays a string.
 
+use rawjson::{Kind, RawJson};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::{
-    visible::visible,
-    wire::{Kind, RawJson},
-};
+use crate::visible::visible;
 
 /// How deep nested alternatives (`anyOf`, `oneOf`) are searched for types.
 const MAX_DEPTH: usize = 8;

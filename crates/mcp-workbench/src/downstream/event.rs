@@ -1,6 +1,8 @@
 //! What servers tell everybody, and not the caller of one call.
 
-use crate::{ident::ServerIdentifier, wire::RawJson};
+use rawjson::RawJson;
+
+use crate::ident::ServerIdentifier;
 
 /// Something that a server has told.
 #[derive(Debug, Clone)]

@@ -1,11 +1,11 @@
 //! What a server says of itself at its start.
 
+use rawjson::{Kind, RawJson};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     era::{Era, MODERN_REVISION, SERVER_INFO, TASKS_EXTENSION},
     policy::scan,
-    wire::{Kind, RawJson},
 };
 
 /// What a server said of itself.

@@ -5,6 +5,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
+use rawjson::RawJson;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -19,7 +20,7 @@ use crate::{
     call::Outcome,
     config::{Secrets, Server, Transport},
     era::Era,
-    wire::{self, Frame, FrameTicket, Message, Outgoing, Params, RawJson},
+    wire::{self, Frame, FrameTicket, Message, Outgoing, Params},
 };
 
 /// A connection to a server.

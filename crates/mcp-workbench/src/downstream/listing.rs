@@ -7,6 +7,7 @@ mod walk;
 
 use std::collections::{HashMap, HashSet};
 
+use rawjson::{Kind, RawJson};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -25,7 +26,6 @@ use crate::{
         scan::{self, Finding},
     },
     visible::visible,
-    wire::{Kind, RawJson},
 };
 
 pub(crate) use pinned::PinRules;

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use rawjson::RawJson;
 use serde_json::json;
 use tokio::{
     sync::broadcast,
@@ -31,7 +32,6 @@ use crate::{
     ident::{ServerIdentifier, ToolboxName},
     lock::Pins,
     offload::run_blocking,
-    wire::RawJson,
 };
 
 /// How long the ends of all processes are waited for: a little more than the ladder takes.

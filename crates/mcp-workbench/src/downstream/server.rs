@@ -9,6 +9,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
+use rawjson::RawJson;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::Instant,
@@ -36,7 +37,7 @@ use crate::{
     ident::ServerIdentifier,
     seal::Sealer,
     server_cache::NotCached,
-    wire::{RawJson, ResultMarks},
+    wire::ResultMarks,
 };
 
 /// The way to one server. Cheap to clone.

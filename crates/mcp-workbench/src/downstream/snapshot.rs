@@ -2,13 +2,13 @@
 //! it. It is not filtered or checked yet, so other rules need no start of the server.
 
 use bytes::Bytes;
+use rawjson::{ObjectText, RawJson};
 use serde::{Deserialize, Serialize};
 
 use super::introduction::Introduction;
 use crate::{
     era::{CacheHints, Era},
     server_cache::EraWord,
-    wire::{ObjectText, RawJson},
 };
 
 /// The text between the head and the definitions, which may be many and are copied once.

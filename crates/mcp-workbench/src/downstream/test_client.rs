@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use rawjson::RawJson;
 
 use crate::{
     call::{
@@ -10,7 +11,7 @@ use crate::{
         Owner, Principal, Question, Recipient, ReportedProgress, RoomFuture,
     },
     era::Era,
-    wire::{Answer, Frame, RawJson},
+    wire::{Answer, Frame},
 };
 
 /// A client that does nothing but answer.

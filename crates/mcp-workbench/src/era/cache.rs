@@ -1,6 +1,6 @@
 //! Cache hints on results: how long a result may be cached, and who may share it.
 
-use crate::wire::{Kind, RawJson};
+use rawjson::{Kind, RawJson};
 
 /// The member with the lifetime in milliseconds.
 pub(super) const TTL: &str = "ttlMs";

@@ -1,7 +1,9 @@
 //! Translation of errors between the eras.
 
+use rawjson::{Kind, ObjectText, RawJson};
+
 use super::input::{InputRequest, InputRequired};
-use crate::wire::{Kind, ObjectText, RawJson, code};
+use crate::wire::code;
 
 /// A header and the body of a request contradict each other, or a required header is missing.
 pub(crate) const HEADER_MISMATCH: i64 = -32020;

@@ -4,9 +4,8 @@
 use std::collections::HashSet;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use rawjson::{Kind, RawJson};
 use thiserror::Error;
-
-use crate::wire::{Kind, RawJson};
 
 pub(crate) const METHOD: &str = "mcp-method";
 /// The name or URI that the request is about.

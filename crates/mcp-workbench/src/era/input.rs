@@ -1,6 +1,6 @@
 //! Input that a modern server requests in place of a result.
 
-use crate::wire::{ObjectText, RawJson};
+use rawjson::{ObjectText, RawJson};
 
 /// The member of a repeated request that has the answers.
 pub(crate) const INPUT_RESPONSES: &str = "inputResponses";

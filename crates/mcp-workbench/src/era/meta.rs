@@ -3,10 +3,11 @@
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
+use rawjson::{Kind, RawJson};
 use thiserror::Error;
 
 use super::MODERN_REVISION;
-use crate::wire::{CallOutline, Kind, Level, Outlined, RawJson};
+use crate::wire::{CallOutline, Level, Outlined};
 
 /// The protocol revision of a request.
 pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";

@@ -1,7 +1,8 @@
 //! Translation of results between the eras.
 
+use rawjson::{ObjectText, RawJson};
+
 use super::cache::{CacheHints, SCOPE, TTL, is_cacheable};
-use crate::wire::{ObjectText, RawJson};
 
 /// The member with the type of a result.
 const RESULT_TYPE: &str = "resultType";

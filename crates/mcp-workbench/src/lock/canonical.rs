@@ -4,9 +4,8 @@
 
 use std::{borrow::Cow, cmp::Ordering, fmt, ops::Range};
 
+use rawjson::{Cursor, Kind, RawJson};
 use sha2::{Digest as _, Sha256};
-
-use crate::wire::{Cursor, Kind, RawJson};
 
 /// What a digest begins with as text.
 const PREFIX: &str = "sha256-";

@@ -3,6 +3,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use rawjson::RawJson;
+
 use super::{
     Digest, Launch, Observation, canonical,
     programs::{Programs, Recall},
@@ -10,7 +12,6 @@ use super::{
 use crate::{
     config::{Secrets, Server},
     ident::ServerIdentifier,
-    wire::RawJson,
 };
 
 /// What was found of a server, with the definitions themselves.

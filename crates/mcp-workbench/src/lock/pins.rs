@@ -9,6 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use rawjson::RawJson;
 use thiserror::Error;
 
 use super::{
@@ -26,7 +27,6 @@ use crate::{
     config::{Config, Invocation, PinMode, Purpose, Secrets, Server, WriteError},
     ident::ServerIdentifier,
     server_cache::{CachedServer, ServerCache, Subject},
-    wire::RawJson,
 };
 
 /// The lock file of a configuration.

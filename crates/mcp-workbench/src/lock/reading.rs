@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, collections::HashSet};
 
 use bytes::Bytes;
+use rawjson::{Kind, Member, RawJson, ScanError};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -10,7 +11,6 @@ use super::{Digest, Launch, Lock, PinnedServer, PinnedTool, document::LAYOUT};
 use crate::{
     config::{AccessFault, PinMode},
     visible::visible,
-    wire::{Kind, Member, RawJson, ScanError},
 };
 
 /// How the lines begin that a version control system leaves in a file which it could not merge.

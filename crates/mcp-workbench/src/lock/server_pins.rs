@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use rawjson::RawJson;
+
 use super::{
     Denial, Launch, Pins,
     found::{Found, Start},
@@ -10,7 +12,6 @@ use super::{
 use crate::{
     config::{PinMode, Secrets, Server},
     ident::ServerIdentifier,
-    wire::RawJson,
 };
 
 /// The pins of a server that is being started, or runs.

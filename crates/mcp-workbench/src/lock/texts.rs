@@ -10,13 +10,14 @@ use std::{
     time::Duration,
 };
 
+use rawjson::ObjectText;
+
 use super::Digest;
 use crate::{
     config::Secrets,
     ident::ServerIdentifier,
     private_files,
     server_cache::{ServerCache, Subject},
-    wire::ObjectText,
 };
 
 /// Upper bound on how long a write of the lock file waits for another process.

@@ -3,6 +3,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use rawjson::RawJson;
 use serde_json::{Map, Value, json};
 
 use super::parameters::ParameterProblem;
@@ -13,7 +14,6 @@ use crate::{
     near::nearest,
     toolbox::OpenError,
     visible::visible,
-    wire::RawJson,
     workbench::{CallFailure, LookupError, PageError},
 };
 

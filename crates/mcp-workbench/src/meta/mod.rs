@@ -13,6 +13,7 @@ mod search_tools;
 mod text_matches;
 mod use_tool;
 
+use rawjson::RawJson;
 use serde_json::{Value, json};
 
 use crate::{
@@ -20,7 +21,6 @@ use crate::{
     downstream::CallError,
     ident::{ServerIdentifier, ToolIdentifier},
     visible::visible,
-    wire::RawJson,
     workbench::{CallFailure, Workbench},
 };
 

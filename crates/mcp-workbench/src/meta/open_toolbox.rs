@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rawjson::{Kind, RawJson};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -20,7 +21,6 @@ use crate::{
     offload::offload,
     search::{Explanation, Field, Query},
     toolbox::{Opened, render_matching, render_opened},
-    wire::{Kind, RawJson},
     workbench::Workbench,
 };
 

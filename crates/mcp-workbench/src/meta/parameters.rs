@@ -3,10 +3,9 @@
 
 use std::{borrow::Cow, collections::HashSet, fmt, ops::RangeInclusive};
 
-use crate::{
-    near::nearest,
-    wire::{Kind, RawJson},
-};
+use rawjson::{Kind, RawJson};
+
+use crate::near::nearest;
 
 /// A problem with the parameters. `path` is empty for the parameters themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]

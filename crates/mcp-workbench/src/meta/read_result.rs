@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use rawjson::{Kind, RawJson};
 use serde_json::json;
 
 use super::{
@@ -16,7 +17,6 @@ use crate::{
     budget::Address,
     call::CallContext,
     config::MetaTool,
-    wire::{Kind, RawJson},
     workbench::{PageError, StoredResult, Workbench, count},
 };
 

@@ -1,5 +1,6 @@
 //! `search_tools`: searches the tools of all toolboxes. The tools that it finds can be used at once.
 
+use rawjson::{Kind, RawJson};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -15,7 +16,6 @@ use crate::{
     ident::ToolboxName,
     search::Query,
     toolbox::text_result,
-    wire::{Kind, RawJson},
     workbench::Workbench,
 };
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use rawjson::{Kind, ObjectText, RawJson};
 use serde_json::json;
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
 };
 use crate::{
     config::MetaTool,
-    wire::{CallOutline, Kind, Level, ObjectText, Outlined, RawJson},
+    wire::{CallOutline, Level, Outlined},
     workbench::{ToolNames, Workbench},
 };
 

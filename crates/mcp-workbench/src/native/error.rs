@@ -1,6 +1,8 @@
 //! The error of a request in native mode.
 
-use crate::{downstream::CallError, ident::ServerName, wire::RawJson};
+use rawjson::RawJson;
+
+use crate::{downstream::CallError, ident::ServerName};
 
 /// The reason why a request has no result.
 pub(crate) enum NativeError {

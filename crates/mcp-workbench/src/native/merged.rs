@@ -3,12 +3,10 @@
 use std::collections::HashSet;
 
 use indexmap::IndexMap;
+use rawjson::RawJson;
 
 use super::uri_template;
-use crate::{
-    downstream::ServerFamily, era::CacheHints, ident::ServerName, toolbox::unique_name,
-    wire::RawJson,
-};
+use crate::{downstream::ServerFamily, era::CacheHints, ident::ServerName, toolbox::unique_name};
 
 /// A kind of list that servers have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -17,6 +17,7 @@ use std::{
     time::Duration,
 };
 
+use rawjson::RawJson;
 use serde_json::{Map, Value, json};
 use tokio::{
     sync::broadcast::{self, error::TryRecvError},
@@ -29,7 +30,6 @@ use crate::{
     era::{CacheHints, TASKS_EXTENSION},
     ident::ServerName,
     toolbox::Toolbox,
-    wire::RawJson,
 };
 
 pub(crate) use error::NativeError;

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use rawjson::RawJson;
+
 use crate::{
     call::{
         AnswerFuture, ClientCapabilities, ClientHandle, ClientId, Principal, Question, RoomFuture,
     },
     era::Era,
-    wire::{Frame, RawJson},
+    wire::Frame,
 };
 
 /// A client that wants no notifications and answers no questions.

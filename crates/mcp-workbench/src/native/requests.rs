@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use rawjson::{Kind, ObjectText, RawJson};
+
 use super::{
     Native,
     error::NativeError,
@@ -14,7 +16,6 @@ use crate::{
     downstream::{CallError, ListWalk, ServerFamily, ServerHandle, Step},
     era::{CacheHints, Era},
     offload::offload,
-    wire::{Kind, ObjectText, RawJson},
 };
 
 pub(super) type Answered = Result<RawJson, NativeError>;

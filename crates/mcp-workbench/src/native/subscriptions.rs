@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use rawjson::{ObjectText, RawJson};
 use tokio::time::timeout;
 
 use super::{nobody::Nobody, requests::relayed};
@@ -13,7 +14,6 @@ use crate::{
     call::{ClientHandle, ClientId},
     ident::ServerName,
     toolbox::Toolbox,
-    wire::{ObjectText, RawJson},
 };
 
 pub(super) const SUBSCRIBE: &str = "resources/subscribe";

@@ -5,10 +5,11 @@
 //! No other byte changes, and a value without hidden characters is not copied.
 
 use bytes::Bytes;
+use rawjson::RawJson;
 
 use crate::{
     visible::{MAX_STRAYS, Standing, Unseen, is_unseen, number, unseen},
-    wire::{Answer, Message, RawJson, RequestId, ResultMarks},
+    wire::{Answer, Message, RequestId, ResultMarks},
 };
 
 /// Returns the value without hidden characters.

@@ -25,10 +25,9 @@ pub use index::Index;
 pub(crate) use key::Exact;
 pub use weights::Weights;
 
-use crate::{
-    ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
-    wire::RawJson,
-};
+use rawjson::RawJson;
+
+use crate::ident::{ServerName, ToolIdentifier, ToolName, ToolboxName};
 
 /// The searchable texts of a server.
 #[derive(Debug, Clone)]

@@ -2,11 +2,9 @@
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::{any, proptest};
+use rawjson::RawJson;
 
-use crate::{
-    ident::{ServerIdentifier, ServerName, ToolIdentifier, ToolName, ToolboxName},
-    wire::RawJson,
-};
+use crate::ident::{ServerIdentifier, ServerName, ToolIdentifier, ToolName, ToolboxName};
 
 use super::{Index, Query, SearchOutcome, ServerText, ToolText};
 

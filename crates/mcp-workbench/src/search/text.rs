@@ -1,6 +1,6 @@
 //! Extracts the texts of a tool, field by field.
 
-use crate::wire::{Kind, RawJson};
+use rawjson::{Kind, RawJson};
 
 use super::{Field, ToolText};
 

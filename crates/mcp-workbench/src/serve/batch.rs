@@ -4,12 +4,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use rawjson::RawJson;
 
 use super::{
     caller::Caller, connection::Connection, modern, output::ClientOutput, revision::Revision,
     unreadable::refusal,
 };
-use crate::wire::{self, CallOutline, Frame, Message, Outgoing, RawJson, code};
+use crate::wire::{self, CallOutline, Frame, Message, Outgoing, code};
 
 /// The place for the answer to one request.
 pub(super) enum ReplyPlace {

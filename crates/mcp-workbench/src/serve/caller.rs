@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rawjson::RawJson;
+
 use super::{connection::Connection, log_level::LogLevel, output::ClientOutput};
 use crate::{
     call::{
@@ -9,7 +11,7 @@ use crate::{
         Question, Recipient, RoomFuture,
     },
     era::Era,
-    wire::{self, Frame, RawJson},
+    wire::{self, Frame},
 };
 
 /// The log messages that servers are asked for, where the client has not said which it wants.

@@ -3,6 +3,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use rawjson::{ObjectText, RawJson};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -16,7 +17,7 @@ use crate::{
     contain::{contain, contain_now},
     era::{INPUT_RESPONSES, REQUEST_STATE, RequestMeta},
     meta::{self, MetaTool, UseToolParams},
-    wire::{CallOutline, Level, ObjectText, Outlined, RawJson, RequestId},
+    wire::{CallOutline, Level, Outlined, RequestId},
     workbench::{
         CallFailure, CallReply, CallStart, LookupError, Mode, ReadyCall, Sent, Settled, ToolCall,
         ToolNames, WaitingCall, Workbench,

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use rawjson::RawJson;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::{caller::Caller, connection::Connection};
 use crate::{
     downstream::{Change, ServerEvent},
-    wire::{self, RawJson},
+    wire,
 };
 
 /// Sends the client a notification for each change, for as long as it is connected.

@@ -9,6 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use rawjson::RawJson;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -30,8 +31,8 @@ use crate::{
     contain::{contain, contain_now},
     era::Era,
     wire::{
-        self, CallOutline, Line, MAX_FRAME_BYTES, Message, Notification, ParseError, RawJson,
-        Request, RequestId, code, id_from_head, id_from_tail,
+        self, CallOutline, Line, MAX_FRAME_BYTES, Message, Notification, ParseError, Request,
+        RequestId, code, id_from_head, id_from_tail,
     },
     workbench::Workbench,
 };

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use rawjson::{Kind, ObjectText, RawJson};
 use tokio::{sync::oneshot, time::sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -29,7 +30,7 @@ use crate::{
     },
     contain::{contain, contain_now},
     era::{Era, InputRequest, InputRequired},
-    wire::{self, Answer, Frame, Kind, ObjectText, RawJson, Request, code},
+    wire::{self, Answer, Frame, Request, code},
     workbench::{ReadyCall, Settled},
 };
 

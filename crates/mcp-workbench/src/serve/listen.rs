@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use rawjson::{Kind, ObjectText, RawJson};
 use tokio::{sync::broadcast::error::RecvError, time::sleep};
 
 use super::{exchange::ModernCaller, methods::Reply, native, output::ClientOutput, tasks};
@@ -11,7 +12,7 @@ use crate::{
     downstream::{Change, ServerEvent},
     era::{SUBSCRIPTION_ID, TASKS_EXTENSION},
     native::{Changes, Native, Watch},
-    wire::{self, Frame, Kind, ObjectText, RawJson, Request, RequestId},
+    wire::{self, Frame, Request, RequestId},
     workbench::Workbench,
 };
 

@@ -1,6 +1,6 @@
 //! The levels of log messages, from the least to the most urgent.
 
-use crate::wire::RawJson;
+use rawjson::RawJson;
 
 /// How urgent a log message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rawjson::{Kind, ObjectText, RawJson, Spliced};
 use serde_json::{Value, json};
 
 use super::{
@@ -18,9 +19,7 @@ use crate::{
     downstream::CallError,
     era::RequestMeta,
     meta,
-    wire::{
-        self, CallOutline, Kind, ObjectText, Outgoing, RawJson, Request, RequestId, Spliced, code,
-    },
+    wire::{self, CallOutline, Outgoing, Request, RequestId, code},
     workbench::Workbench,
 };
 

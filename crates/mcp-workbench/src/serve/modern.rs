@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rawjson::{Kind, ObjectText, RawJson};
 use serde_json::{Value, json};
 
 use super::{
@@ -26,7 +27,7 @@ use crate::{
     },
     meta,
     native::Native,
-    wire::{CallOutline, Kind, ObjectText, RawJson, Request},
+    wire::{CallOutline, Request},
     workbench::{CallStart, Workbench},
 };
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rawjson::{ObjectText, RawJson};
 use serde_json::Value;
 
 use super::{
@@ -16,7 +17,7 @@ use crate::{
     meta,
     native::{Native, NativeError},
     toolbox::Opened,
-    wire::{ObjectText, RawJson, Request, code},
+    wire::{Request, code},
     workbench::Workbench,
 };
 

@@ -346,12 +346,13 @@ async fn flushes_at_once<W: AsyncWrite + Unpin>(pipe: &mut W) -> io::Result<bool
 
 #[cfg(test)]
 mod tests {
+    use rawjson::RawJson;
     use tokio::task::yield_now;
 
     use super::*;
     use crate::{
         serve::notices::MAX_NOTICE_BYTES,
-        wire::{self, RawJson, RequestId},
+        wire::{self, RequestId},
     };
 
     impl ClientOutput {

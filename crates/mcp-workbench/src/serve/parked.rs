@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use rawjson::RawJson;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::{sync::Notify, time::Instant};
@@ -19,7 +20,7 @@ use crate::{
     call::Principal,
     era::{INPUT_RESPONSES, REQUEST_STATE},
     seal::{SealPurpose, Sealer},
-    wire::{RawJson, Request},
+    wire::Request,
 };
 
 /// How long an exchange waits for its client.

@@ -8,12 +8,13 @@ use std::{
     },
 };
 
+use rawjson::{ObjectText, RawJson};
 use tokio::sync::oneshot;
 
 use super::output::ClientOutput;
 use crate::{
     call::{AnswerFuture, Question},
-    wire::{self, Answer, ObjectText, RawJson, Response},
+    wire::{self, Answer, Response},
 };
 
 /// The questions to one client that are not answered yet.

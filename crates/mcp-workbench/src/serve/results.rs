@@ -1,5 +1,6 @@
 //! Reading results that were over their budget: their pages are resources of ours.
 
+use rawjson::RawJson;
 use serde_json::{Value, json};
 
 use super::{
@@ -9,7 +10,6 @@ use super::{
 use crate::{
     budget::{Address, View},
     meta,
-    wire::RawJson,
     workbench::{PageError, Workbench},
 };
 

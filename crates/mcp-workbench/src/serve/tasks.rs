@@ -1,6 +1,8 @@
 //! The requests about a task: `tasks/get`, `tasks/update` and `tasks/cancel`. The name that a client has for a task
 //! says which server it belongs to, and is good for nobody else.
 
+use rawjson::{ObjectText, RawJson};
+
 use super::{
     exchange::ModernCaller,
     methods::{Reply, Requester},
@@ -10,7 +12,7 @@ use crate::{
     call::{Call, CallRequest, ClientHandle, Recipient},
     downstream::{CallError, ServerHandle},
     era::{MISSING_CAPABILITY, TASKS_EXTENSION},
-    wire::{ObjectText, RawJson, Request},
+    wire::Request,
     workbench::{Origin, Workbench, fit},
 };
 

@@ -2,6 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
+use rawjson::RawJson;
 use tokio::io::{AsyncReadExt, DuplexStream};
 
 use super::{
@@ -12,7 +13,6 @@ use super::{
 use crate::{
     call::Principal,
     config::{Environment, parse},
-    wire::RawJson,
     workbench::Workbench,
 };
 

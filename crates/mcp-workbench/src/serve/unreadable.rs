@@ -1,10 +1,9 @@
 //! What is answered to a frame that is no message.
 
 use bytes::Bytes;
+use rawjson::ScanError;
 
-use crate::wire::{
-    self, Frame, InvalidMessage, ParseError, RequestId, ScanError, code, recover_id,
-};
+use crate::wire::{self, Frame, InvalidMessage, ParseError, RequestId, code, recover_id};
 
 /// The answer to a frame that is no message, with its id if one can be found in it.
 pub(super) fn refusal_frame(error: &ParseError, frame: &Bytes) -> Frame {

@@ -3,10 +3,11 @@
 use std::{borrow::Cow, collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
+use rawjson::RawJson;
 use serde::{Deserialize, Serialize};
 
 use super::{key::CacheKey, seconds_now};
-use crate::{era::Era, wire::RawJson};
+use crate::era::Era;
 
 /// The layout of a file; one of another layout counts as empty.
 const LAYOUT: u32 = 1;

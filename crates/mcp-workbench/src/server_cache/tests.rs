@@ -6,6 +6,7 @@ mod rights;
 use std::ffi::OsString;
 
 use bytes::Bytes;
+use rawjson::RawJson;
 use tempfile::TempDir;
 
 use super::*;
@@ -16,7 +17,6 @@ use crate::{
     },
     era::Era,
     ident::ServerIdentifier,
-    wire::RawJson,
 };
 
 fn launch(args: &[&str], own: &[(&str, &str)]) -> StdioLaunch {

@@ -1,7 +1,6 @@
 //! Input schemas in the detail `compact`: without white space, `$schema`, and titles that repeat a name. Everything else
 //! is copied byte for byte.
-
-use crate::wire::{Member, RawJson};
+use rawjson::{Member, RawJson};
 
 /// Keywords whose value is a schema, or an array of schemas.
 const SUBSCHEMAS: &[&str] = &[

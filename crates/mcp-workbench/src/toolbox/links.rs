@@ -10,11 +10,11 @@ use std::{
 };
 
 use memchr::memmem::Finder;
+use rawjson::RawJson;
 
 use crate::{
     call::Owner,
     ident::{ServerIdentifier, ToolIdentifier},
-    wire::RawJson,
 };
 
 /// The number of links that are recorded for all clients.

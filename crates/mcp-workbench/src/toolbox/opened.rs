@@ -2,12 +2,13 @@
 
 use std::{fmt, sync::Arc};
 
+use rawjson::RawJson;
+
 use super::render::render;
 use crate::{
     config::{self, Detail},
     downstream::{ConnectError, ToolDefinition, ToolList},
     ident::{ServerName, ToolboxName},
-    wire::RawJson,
 };
 
 /// The result of opening a toolbox.

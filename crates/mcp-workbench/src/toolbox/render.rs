@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rawjson::RawJson;
 use serde::Serialize;
 use serde_json::json;
 
@@ -16,7 +17,6 @@ use crate::{
     config::{Detail, Toolbox},
     downstream::{ToolDefinition, ToolList},
     ident::{ServerName, ToolboxName},
-    wire::RawJson,
 };
 
 /// A tool that is not offered, as the result lists it.

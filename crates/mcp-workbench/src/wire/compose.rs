@@ -3,14 +3,9 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use serde::Serialize;
+use rawjson::{ObjectText, RawJson, Spliced, write_json, write_string};
 
-use super::{
-    json::{Member, RawJson},
-    message::RequestId,
-    plain::plain_length,
-    recover::id_from_head,
-};
+use super::{message::RequestId, recover::id_from_head};
 
 /// Bodies from this size on are not copied into the frame but sent from where they are.
 const COPY_BELOW: usize = 16 * 1024;
@@ -78,8 +73,8 @@ impl<'a> Outgoing<'a> {
     pub(crate) fn spliced(id: &'a RequestId, result: &'a Spliced) -> Self {
         Self::Result {
             id,
-            lead: &result.lead,
-            result: &result.rest,
+            lead: result.lead(),
+            result: result.rest(),
         }
     }
 
@@ -212,72 +207,6 @@ impl Frame {
     }
 }
 
-/// A JSON object that is written member by member, with relayed values among ours.
-#[derive(Debug, Clone)]
-pub struct ObjectText(Vec<u8>);
-
-impl ObjectText {
-    pub fn new() -> Self {
-        Self::with_room(0)
-    }
-
-    /// An object without members, and room for values of so many bytes.
-    pub fn with_room(bytes: usize) -> Self {
-        let mut text = Vec::with_capacity(USUAL_BYTES + bytes);
-        text.push(b'{');
-        Self(text)
-    }
-
-    /// Adds a member that is relayed with its key.
-    #[must_use]
-    pub fn relay(mut self, member: &Member<'_>) -> Self {
-        self.separate();
-        self.0.extend_from_slice(member.key_as_sent);
-        self.0.push(b':');
-        self.0.extend_from_slice(member.value.as_bytes());
-        self
-    }
-
-    /// Adds a member whose value is relayed.
-    #[must_use]
-    pub fn raw(mut self, key: &str, value: &RawJson) -> Self {
-        self.key(key);
-        self.0.extend_from_slice(value.as_bytes());
-        self
-    }
-
-    /// Adds a member whose value is ours.
-    #[must_use]
-    pub fn member(mut self, key: &str, value: &(impl Serialize + ?Sized)) -> Self {
-        self.key(key);
-        write_json(&mut self.0, value);
-        self
-    }
-
-    pub fn finish(mut self) -> RawJson {
-        self.0.push(b'}');
-        RawJson::trusted(self.0.into())
-    }
-
-    fn separate(&mut self) {
-        if self.0.len() > 1 {
-            self.0.push(b',');
-        }
-    }
-
-    fn key(&mut self, key: &str) {
-        self.separate();
-        write_string(&mut self.0, key);
-        self.0.push(b':');
-    }
-}
-
-impl Default for ObjectText {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// The answer to a request.
 pub fn result(id: &RequestId, result: &RawJson) -> Frame {
     Outgoing::result(id, result).into_frame()
@@ -393,44 +322,6 @@ fn separate(text: &mut Vec<u8>, start: usize) {
     }
 }
 
-/// A JSON object in two parts, so that its beginning can differ from the text that it was read from without a copy.
-#[derive(Debug, Clone)]
-pub struct Spliced {
-    lead: Cow<'static, [u8]>,
-    rest: Bytes,
-}
-
-impl From<RawJson> for Spliced {
-    fn from(value: RawJson) -> Self {
-        Self {
-            lead: Cow::Borrowed(b""),
-            rest: value.as_bytes().clone(),
-        }
-    }
-}
-
-impl Spliced {
-    /// The parts together must be one object.
-    pub(super) fn new(lead: &'static [u8], rest: Bytes) -> Self {
-        let lead = Cow::Borrowed(lead);
-        Self { lead, rest }
-    }
-
-    /// The same with a beginning that is copied.
-    pub(super) fn joined(lead: &[u8], rest: Bytes) -> Self {
-        let lead = Cow::Owned(lead.to_vec());
-        Self { lead, rest }
-    }
-
-    /// Returns the object as one value.
-    pub fn to_json(&self) -> RawJson {
-        if self.lead.is_empty() {
-            return RawJson::trusted(self.rest.clone());
-        }
-        RawJson::trusted([&self.lead, &self.rest[..]].concat().into())
-    }
-}
-
 impl<'a> From<&'a RawJson> for Params<'a> {
     fn from(value: &'a RawJson) -> Self {
         Self::Value(Cow::Borrowed(value))
@@ -541,18 +432,4 @@ pub fn notification(method: &str, params: Option<&RawJson>) -> Frame {
     };
     head.extend_from_slice(br#","params":"#);
     Frame::spliced(head, params)
-}
-
-/// Writes a string. Almost none of ours has anything to escape.
-fn write_string(out: &mut Vec<u8>, text: &str) {
-    if plain_length(text.as_bytes()) < text.len() {
-        return write_json(out, text);
-    }
-    out.push(b'"');
-    out.extend_from_slice(text.as_bytes());
-    out.push(b'"');
-}
-
-fn write_json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
-    serde_json::to_writer(out, value).expect("writing our own values to memory cannot fail");
 }

@@ -1,10 +1,6 @@
 //! The members of a result that decide what becomes of it, found in the same pass that checks the message.
 
-use super::{
-    compose::Spliced,
-    json::{RawJson, walk_members},
-    scan::{ScanError, Scanner},
-};
+use rawjson::{RawJson, ScanError, Scanner, Spliced, walk_members};
 
 /// A member of a result that decides what becomes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

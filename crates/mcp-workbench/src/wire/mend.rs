@@ -3,19 +3,21 @@
 //! escaped, which keeps their meaning. Everything else is left exactly as it came.
 
 use bytes::Bytes;
+use rawjson::{
+    RawJson,
+    repair::{escape_controls, replace_invalid_utf8, replace_lone_surrogates},
+};
 
 use super::{
-    json::RawJson,
     lines::BYTE_ORDER_MARK,
     message::{Envelope, Message, ParseError, Scanned},
-    scan::{hex4, low_surrogate_follows},
 };
 
 /// Parses a message of a server, mended where that is possible.
 pub fn parse_mended(frame: &Bytes) -> Result<Message, ParseError> {
     let scanned = Envelope::scan(frame, None)?;
     if scanned.utf8.is_err() {
-        return parse_mended(&in_utf8(frame));
+        return parse_mended(&replace_invalid_utf8(frame));
     }
     mended(frame, scanned)
 }
@@ -32,14 +34,9 @@ pub(crate) fn parse_on_one_line(text: &Bytes) -> Result<Message, ParseError> {
         return parse_mended(value.minified().as_bytes());
     }
     if scanned.utf8.is_err() {
-        return parse_mended(&in_utf8(text));
+        return parse_mended(&replace_invalid_utf8(text));
     }
     mended(text, scanned)
-}
-
-/// The text with U+FFFD for what is no UTF-8. Nothing that JSON is made of changes by that.
-fn in_utf8(text: &[u8]) -> Bytes {
-    String::from_utf8_lossy(text).into_owned().into()
 }
 
 fn mended(frame: &Bytes, scanned: Scanned) -> Result<Message, ParseError> {
@@ -50,49 +47,8 @@ fn mended(frame: &Bytes, scanned: Scanned) -> Result<Message, ParseError> {
     if scanned.flaws.raw_control {
         text = escape_controls(&text);
     }
-    mend_surrogates(&mut text);
+    replace_lone_surrogates(&mut text);
     Message::parse(&text.into())
-}
-
-/// Turns every lone surrogate escape into `\ufffd`, which has the same length.
-pub(super) fn mend_surrogates(text: &mut [u8]) {
-    let mut at = 0;
-    while let Some(found) = memchr::memchr(b'\\', &text[at..]) {
-        at += found;
-        let unit = (text.get(at + 1) == Some(&b'u'))
-            .then(|| hex4(text, at + 2))
-            .flatten();
-        at += match unit {
-            Some(0xD800..=0xDBFF) if low_surrogate_follows(text, at + 6) => 12,
-            Some(0xD800..=0xDFFF) => {
-                text[at + 2..at + 6].copy_from_slice(b"fffd");
-                6
-            }
-            _ => 2,
-        };
-        at = at.min(text.len());
-    }
-}
-
-/// Escapes control characters; outside strings JSON has no others than white space, which stays.
-pub(super) fn escape_controls(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len() + 64);
-    let mut in_string = false;
-    let mut escaped = false;
-    for &byte in text {
-        if in_string && byte < 0x20 {
-            out.extend_from_slice(format!("\\u{byte:04x}").as_bytes());
-            escaped = false;
-            continue;
-        }
-        match byte {
-            b'"' if !escaped => in_string = !in_string,
-            _ => {}
-        }
-        escaped = in_string && byte == b'\\' && !escaped;
-        out.push(byte);
-    }
-    out
 }
 
 #[cfg(test)]

@@ -4,14 +4,10 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use rawjson::{Flaws, Key, Kind, RawJson, ScanError, Scanner, Span, unescape, walk_members};
 use thiserror::Error;
 
-use super::{
-    json::{Key, Kind, RawJson, Span, unescape, walk_members},
-    marks::ResultMarks,
-    outline::CallOutline,
-    scan::{Flaws, ScanError, Scanner},
-};
+use super::{marks::ResultMarks, outline::CallOutline};
 
 /// A message of the protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,11 +1,9 @@
-//! Bytes in, bytes out: frames, JSON spans, ids and splicing. Nothing here does IO. A message is
+//! Bytes in, bytes out: frames, messages and their ids, on top of `rawjson`. Nothing here does IO. A message is
 //! scanned once; what is relayed stays the bytes that came. The members of a tool call and of its result are found in that same
 //! pass (`outline.rs`, `marks.rs`); no other method is known here.
 
 pub(crate) mod code;
 mod compose;
-mod cursor;
-mod json;
 mod lines;
 mod marks;
 mod mend;
@@ -13,16 +11,11 @@ mod message;
 mod outbox;
 mod outline;
 mod own;
-mod plain;
 mod recover;
-mod scan;
 mod sse;
 
-pub use compose::{Frame, ObjectText, error, notification, request, result};
-pub(crate) use compose::{MetaText, Outgoing, Params, Spliced, error_as_sent};
-pub(crate) use cursor::Cursor;
-pub use json::RawJson;
-pub(crate) use json::{Insertion, Kind, Member};
+pub use compose::{Frame, error, notification, request, result};
+pub(crate) use compose::{MetaText, Outgoing, Params, error_as_sent};
 pub use lines::{Line, LineFramer, MAX_FRAME_BYTES};
 pub(crate) use marks::ResultMarks;
 pub use mend::parse_mended;
@@ -33,7 +26,6 @@ pub(crate) use outbox::{FrameTicket, Outbox};
 pub(crate) use outline::{CallOutline, Level, Outlined};
 pub(crate) use own::own;
 pub(crate) use recover::{id_from_head, id_from_tail, recover_answer_id, recover_id};
-pub use scan::{MAX_DEPTH, ScanError};
 pub(crate) use sse::{EventParser, StreamEvent};
 
 #[cfg(test)]

@@ -2,10 +2,7 @@
 //! parameters, of its `_meta`, and inside its arguments those of `use_tool`. What is written in an unusual way, with
 //! escapes or duplicate keys, has no outline and is read the long way.
 
-use super::{
-    json::{RawJson, walk_members},
-    scan::{ScanError, Scanner},
-};
+use rawjson::{RawJson, ScanError, Scanner, walk_members};
 
 /// A member that an outline has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,9 @@
 //! Finding the id of a message that cannot be read as a whole: it is too large, too deep or broken. Its
 //! sender must still be told. Some write the id first, some last, so both ends are looked at.
 
-use super::{
-    json::{Kind, RawJson, unescape},
-    message::RequestId,
-    scan::Scanner,
-};
+use rawjson::{Kind, RawJson, Scanner, unescape};
+
+use super::message::RequestId;
 
 /// How far from either end of a message an id is looked for.
 const REACH: usize = 4096;

@@ -1,4 +1,5 @@
 mod compose;
+#[path = "../../../rawjson/src/tests/generate.rs"]
 pub(crate) mod generate;
 mod lines;
 mod mend;
@@ -6,4 +7,3 @@ mod message;
 mod outbox;
 mod recover;
 mod scan;
-mod spans;

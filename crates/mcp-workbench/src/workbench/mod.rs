@@ -15,6 +15,7 @@ use std::{
 };
 
 use indexmap::IndexMap;
+use rawjson::RawJson;
 use tokio::{
     sync::{broadcast, watch},
     time::Instant,
@@ -32,7 +33,6 @@ use crate::{
     offload::{offload, run_blocking},
     search::{Explanation, Query},
     toolbox::{ChangedFiles, Links, OpenError, Opened, Registry, Toolbox, registered_definition},
-    wire::RawJson,
 };
 
 pub(crate) use call::Sent;

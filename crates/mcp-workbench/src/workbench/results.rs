@@ -11,6 +11,7 @@ use std::{
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use indexmap::IndexMap;
+use rawjson::RawJson;
 use tokio::time::{Instant, sleep_until};
 
 use super::Workbench;
@@ -18,7 +19,6 @@ use crate::{
     budget::{Address, Cut, Pages, Syntax, View},
     call::Owner,
     config::Config,
-    wire::RawJson,
 };
 
 /// The maximum number of stored results.

@@ -6,12 +6,13 @@
 use std::{fs, path::Path};
 
 use bytes::Bytes;
+use rawjson::{MAX_DEPTH, RawJson, ScanError};
+
 use mcp_workbench::internal::{
     config::{self, Environment, Loaded, Problems, Transport},
     meta,
     wire::{
-        self, Answer, Line, LineFramer, MAX_DEPTH, Message, ParseError, RawJson, RequestId,
-        Response, ScanError, parse_mended,
+        self, Answer, Line, LineFramer, Message, ParseError, RequestId, Response, parse_mended,
     },
 };
 use serde::de::IgnoredAny;
@@ -234,7 +235,7 @@ fn check_value(value: &RawJson, text: &[u8]) {
     if let Some(members) = compact.members() {
         let rebuilt = members
             .iter()
-            .fold(wire::ObjectText::new(), |text, it| text.relay(it));
+            .fold(rawjson::ObjectText::new(), |text, it| text.relay(it));
         assert_eq!(rebuilt.finish(), compact);
     }
     if let Some(elements) = compact.elements() {
@@ -250,7 +251,7 @@ fn check_answers(message: &Message) {
             let params = request
                 .params
                 .clone()
-                .unwrap_or_else(|| wire::ObjectText::new().finish());
+                .unwrap_or_else(|| rawjson::ObjectText::new().finish());
             let sent = line(&wire::request(7, &request.method, &params));
             let Ok(Message::Request(read)) = Message::parse(&sent) else {
                 panic!("{sent:?}");

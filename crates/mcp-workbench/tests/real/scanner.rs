@@ -1,10 +1,8 @@
 //! The scanner against the definitions of published servers, as they are sent today.
 
 use bytes::Bytes;
-use mcp_workbench::internal::{
-    policy::scan::{ServerTools, across, hard, instructions, scan},
-    wire::RawJson,
-};
+use mcp_workbench::internal::policy::scan::{ServerTools, across, hard, instructions, scan};
+use rawjson::RawJson;
 use serde_json::Value;
 
 use crate::{packages::Entry, workbench::Workbench};

@@ -1,5 +1,6 @@
 //! The arguments of a call on the command line: one JSON object, or `key=value` words.
 
+use rawjson::{Kind, ObjectText, RawJson};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -7,7 +8,6 @@ use crate::{
     cli::typed::{self, SchemaType, WrongType},
     near::nearest,
     visible::visible,
-    wire::{Kind, ObjectText, RawJson},
 };
 
 /// Reasons why arguments are refused.

@@ -14,6 +14,7 @@ use std::{
 };
 
 use clap::Args;
+use rawjson::RawJson;
 use serde_json::{Value, json};
 use thiserror::Error;
 
@@ -36,7 +37,6 @@ use crate::{
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
     meta::{self, MetaTool},
     visible::{escaped, visible},
-    wire::RawJson,
     workbench::{CallReply, Mode, ToolCall, ToolNames, Workbench},
 };
 

@@ -1,8 +1,9 @@
 //! Formats the result of a call: text as text, data as indented JSON, everything else as a description.
 
+use rawjson::RawJson;
 use serde_json::Value;
 
-use crate::{cli::terminal::grouped, visible::visible, wire::RawJson};
+use crate::{cli::terminal::grouped, visible::visible};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {

@@ -12,10 +12,10 @@ use base64::{
     alphabet::STANDARD,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
+use rawjson::RawJson;
 use thiserror::Error;
 
 use super::result::{Reader, render};
-use crate::wire::RawJson;
 
 /// Accepts base64 with and without padding, because servers differ.
 const BASE64: GeneralPurpose = GeneralPurpose::new(

@@ -7,11 +7,12 @@ use std::{
     time::Duration,
 };
 
+use rawjson::RawJson;
+
 use crate::{
     config::{LiteralPlace, MissingValue, Problem, Severity, Unset as UnsetValue},
     downstream::ConnectError,
     visible::visible,
-    wire::RawJson,
 };
 
 use super::{

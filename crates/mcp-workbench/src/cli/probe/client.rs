@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use rawjson::RawJson;
 use serde_json::json;
 
 use super::elicitation::{self, Asker};
@@ -17,7 +18,7 @@ use crate::{
     cli::terminal::{Progress, cut},
     era::Era,
     visible::visible,
-    wire::{Frame, RawJson},
+    wire::Frame,
 };
 
 /// The log level that servers are asked for.

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead};
 
+use rawjson::RawJson;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
     },
     offload::run_blocking,
     visible::visible,
-    wire::{Answer, RawJson},
+    wire::Answer,
 };
 
 /// The party that asks.

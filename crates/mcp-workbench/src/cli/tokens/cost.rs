@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rawjson::{ObjectText, RawJson};
+
 use super::estimate::tokens;
 use crate::{
     cli::probe::ProbeResult,
@@ -10,7 +12,6 @@ use crate::{
     ident::ToolboxName,
     meta::{self, DEFAULT_HITS},
     toolbox::{Opened, ServerFailure, line, render_opened, shown_name},
-    wire::{ObjectText, RawJson},
     workbench::Workbench,
 };
 

@@ -2,6 +2,7 @@
 //! elicitation begins with a line that names the server. A server can write such a line too, but never before ours.
 //! An elicitation that sends the user to an address is relayed only if that is a web address.
 
+use rawjson::{Insertion, Kind, ObjectText, RawJson};
 use thiserror::Error;
 
 use crate::{
@@ -9,7 +10,7 @@ use crate::{
     downstream::{error::CallError, supervisor::adapt::Entry},
     era::INPUT_REQUESTS,
     visible::visible,
-    wire::{Insertion, Kind, ObjectText, RawJson, code},
+    wire::code,
 };
 
 #[derive(Debug, Clone)]

@@ -15,6 +15,7 @@ pub(crate) mod users;
 
 use std::{collections::HashMap, sync::Arc};
 
+use rawjson::{ObjectText, RawJson};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::{
@@ -28,7 +29,7 @@ use crate::{
         supervisor::adapt::Entry,
     },
     era::Era,
-    wire::{self, Answer, Frame, ObjectText, RawJson, Request, RequestId, code},
+    wire::{self, Answer, Frame, Request, RequestId, code},
 };
 
 /// How many questions a server may have open at once.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use rawjson::{ObjectText, RawJson};
 use tokio::task::JoinSet;
 
 use crate::{
     call::{ClientHandle, Question},
     downstream::error::CallError,
     era::{Era, InputRequest, MISSING_CAPABILITY},
-    wire::{Answer, ObjectText, RawJson},
+    wire::Answer,
 };
 
 /// How many questions one answer may hold.

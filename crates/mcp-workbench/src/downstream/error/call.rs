@@ -2,15 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use rawjson::{MAX_DEPTH, ObjectText, RawJson};
 use thiserror::Error;
 
 use super::{ConnectError, GiveUp, HttpFault, SignInNeeded, TimeLimit, stderr_part};
 use crate::{
-    call::Outcome,
-    downstream::process::Exit,
-    policy::permissions::NotPermitted,
+    call::Outcome, downstream::process::Exit, policy::permissions::NotPermitted,
     visible::visible_lines,
-    wire::{MAX_DEPTH, ObjectText, RawJson},
 };
 
 /// Why a call failed after its tool was found.

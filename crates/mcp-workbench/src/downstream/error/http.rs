@@ -3,14 +3,11 @@
 
 use std::{sync::OnceLock, time::Duration};
 
+use rawjson::MAX_DEPTH;
 use thiserror::Error;
 
 use super::{SignInNeeded, seconds};
-use crate::{
-    era::MODERN_REVISION,
-    visible::visible,
-    wire::{MAX_DEPTH, MAX_FRAME_BYTES},
-};
+use crate::{era::MODERN_REVISION, visible::visible, wire::MAX_FRAME_BYTES};
 
 /// Why a request to a remote server failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
 use pretty_assertions::assert_eq;
+use rawjson::ObjectText;
 
 use super::*;
 use crate::{
     call::Outcome,
     config::{MissingValue, Unset},
     downstream::process::Exit,
-    wire::ObjectText,
 };
 
 fn lines(lines: &[&str]) -> Vec<String> {

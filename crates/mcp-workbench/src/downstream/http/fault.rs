@@ -6,6 +6,7 @@ use hyper::{
     StatusCode,
     header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LOCATION, RETRY_AFTER},
 };
+use rawjson::RawJson;
 use url::Url;
 
 use super::{
@@ -20,7 +21,7 @@ use crate::{
     dial::innermost,
     downstream::error::HttpFault,
     visible::visible,
-    wire::{Answer, Message, RawJson, parse_on_one_line},
+    wire::{Answer, Message, parse_on_one_line},
 };
 
 /// How much of a body is read to describe it, for how long, and how much of it is shown.

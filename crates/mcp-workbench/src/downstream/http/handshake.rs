@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use hyper::header::HeaderValue;
+use rawjson::RawJson;
 
 use super::{
     FIRST_GENERATION,
@@ -16,7 +17,7 @@ use super::{
 use crate::{
     alarm::timeout,
     downstream::{error::HttpFault, link::LinkEvent},
-    wire::{self, Answer, Frame, Message, RawJson, parse_on_one_line},
+    wire::{self, Answer, Frame, Message, parse_on_one_line},
 };
 
 /// Completes the first handshake: the server is told, and only then may requests follow.

@@ -27,6 +27,7 @@ mod watched_stream;
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use hyper::header::HeaderValue;
+use rawjson::RawJson;
 use tokio::{
     sync::mpsc,
     task::{AbortHandle, JoinSet},
@@ -52,7 +53,7 @@ use crate::{
     config::{RemoteEndpoint, RemoteProtocol, Secrets, ServerTimes},
     contain::contain,
     era::Era,
-    wire::{self, Frame, FrameTicket, Message, RawJson, RequestId},
+    wire::{self, Frame, FrameTicket, Message, RequestId},
 };
 
 /// How many messages of the server wait for its task; beyond that nothing more is read.

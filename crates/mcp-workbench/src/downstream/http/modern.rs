@@ -2,10 +2,11 @@
 //! headers repeat what its body says, and an error that came back for it is about it even without its id.
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use rawjson::RawJson;
 
 use crate::{
     era::{self, headers as names},
-    wire::{Answer, Message, RawJson, RequestId, Response},
+    wire::{Answer, Message, RequestId, Response},
 };
 
 /// The errors beside those of its era by which a modern server refuses a request before it has read its id:

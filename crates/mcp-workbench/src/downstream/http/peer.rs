@@ -8,6 +8,7 @@ use hyper::{
     HeaderMap, Method,
     header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
 };
+use rawjson::RawJson;
 use tokio::sync::{
     Semaphore,
     mpsc::{self, error::TrySendError},
@@ -31,7 +32,7 @@ use crate::{
         oauth::OAuthClient,
     },
     era::headers as names,
-    wire::{Message, RawJson},
+    wire::Message,
 };
 
 /// How many notifications and answers of ours are on their way at once.

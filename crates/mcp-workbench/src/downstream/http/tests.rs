@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use indexmap::IndexMap;
+use rawjson::RawJson;
 use tokio_util::task::TaskTracker;
 
 use self::remote::{Remote, Script};
@@ -19,7 +20,7 @@ use crate::{
     config::{RemoteEndpoint, RemoteProtocol, Secrets, ServerTimes},
     downstream::link::{Link, LinkEvent, Origin},
     era::Era,
-    wire::{Answer, Message, RawJson, RequestId},
+    wire::{Answer, Message, RequestId},
 };
 
 /// Longer than any test: what ends one is an event.

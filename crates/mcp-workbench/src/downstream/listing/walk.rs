@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
+use rawjson::{Kind, ObjectText, RawJson};
+
 use crate::{
     config::ListBounds,
     downstream::{introduction::Introduction, snapshot::ServerSnapshot},
     era::{CacheHints, Era},
-    wire::{Kind, ObjectText, RawJson},
 };
 
 /// The number of pages of one list that are read.

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use rawjson::{Kind, RawJson};
+
 use crate::{
     call::ClientHandle,
     config::Secrets,
@@ -14,7 +16,7 @@ use crate::{
         stray::StrayText,
     },
     era::Era,
-    wire::{Answer, Kind, Message, RawJson, Request, RequestId, recover_answer_id},
+    wire::{Answer, Message, Request, RequestId, recover_answer_id},
 };
 
 /// A server that asks without reading the answers gets no more of them beyond this.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use rawjson::{Kind, ObjectText, RawJson};
 use serde_json::json;
 
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
         CLIENT_CAPABILITIES, CLIENT_INFO, Era, INPUT_RESPONSES, LOG_LEVEL, MODERN_REVISION,
         PROTOCOL_VERSION, REQUEST_STATE, TASKS_EXTENSION,
     },
-    wire::{Kind, MetaText, ObjectText, Params, RawJson, code},
+    wire::{MetaText, Params, code},
 };
 
 const META: &str = "_meta";

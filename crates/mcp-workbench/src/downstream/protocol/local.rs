@@ -1,6 +1,8 @@
 //! What a modern server is not sent, because the modern era has it in another form: subscriptions are one request
 //! for everybody, and the level of log messages is told with every request. And what it tells by that request.
 
+use rawjson::{ObjectText, RawJson};
+
 use crate::{
     call::CallRequest,
     downstream::{
@@ -10,7 +12,7 @@ use crate::{
         session::{Session, Surroundings},
     },
     era::{HEADER_MISMATCH, SUBSCRIPTION_ID},
-    wire::{Answer, ObjectText, RawJson, code},
+    wire::{Answer, code},
 };
 
 /// A request that is answered here.

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use rawjson::{ObjectText, RawJson};
+
 use crate::{
     alarm::timeout,
     config::Secrets,
@@ -17,7 +19,7 @@ use crate::{
         Era, LEGACY_REVISIONS, MODERN_REVISION, SERVER_INFO, UNSUPPORTED_VERSION, is_modern_code,
     },
     server_cache::ServerIdentity,
-    wire::{Answer, ObjectText, RawJson},
+    wire::Answer,
 };
 
 /// The newest revision with a handshake. An older answer is accepted, as nothing that we use differs.

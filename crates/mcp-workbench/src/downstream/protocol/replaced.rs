@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use rawjson::{ObjectText, RawJson};
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
         session::{Session, Surroundings, pending::Asked},
     },
     era::{Era, HEADER_MISMATCH, UNSUPPORTED_VERSION, is_modern_code},
-    wire::{Answer, ObjectText, RawJson},
+    wire::Answer,
 };
 
 /// The least time between two questions how a server speaks: most refusals mean nothing but themselves.

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use rawjson::{ObjectText, RawJson};
 use tokio::time::{Instant, sleep};
 
 use crate::{
@@ -22,7 +23,6 @@ use crate::{
         Era, InputRequired, ResultType, result_type, to_legacy_result, to_modern_result,
         url_elicitations,
     },
-    wire::{ObjectText, RawJson},
 };
 
 /// How often a server may ask before it answers.

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use rawjson::{ObjectText, RawJson};
 use tokio::time::Instant;
 
 use crate::{
@@ -11,7 +12,7 @@ use crate::{
         protocol::conversation::error_code,
         session::{calls::Calls, pending::Asked, resubscriptions::Resubscriptions},
     },
-    wire::{Answer, FrameTicket, ObjectText, RawJson, code},
+    wire::{Answer, FrameTicket, code},
 };
 
 /// The pause before it is opened again; each end soon after doubles it.

@@ -3,6 +3,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
+use rawjson::{ObjectText, RawJson};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
@@ -22,7 +23,7 @@ use crate::{
     era::{Era, INPUT_RESPONSES, InputRequired, ResultType, TASKS_EXTENSION, result_type},
     ident::ServerIdentifier,
     seal::{SealPurpose, Sealer},
-    wire::{Answer, ObjectText, RawJson},
+    wire::Answer,
 };
 
 /// How often a task is asked for, where its server does not say, and the bounds of what it may say.

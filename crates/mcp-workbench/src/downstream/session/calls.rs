@@ -2,6 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
+use rawjson::{ObjectText, RawJson};
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
@@ -24,7 +25,7 @@ use crate::{
         },
     },
     era::Era,
-    wire::{self, Answer, FrameTicket, ObjectText, RawJson, ResultMarks},
+    wire::{self, Answer, FrameTicket, ResultMarks},
 };
 
 /// How many calls a server has at once, and how many more may wait for it.

@@ -13,6 +13,7 @@ pub(crate) mod unreadable;
 
 use std::sync::Arc;
 
+use rawjson::{ObjectText, RawJson};
 use tokio::{
     sync::{mpsc, watch},
     time::Instant,
@@ -55,7 +56,7 @@ use crate::{
     lock::ServerPins,
     policy::clean,
     rare::Rare,
-    wire::{Answer, Message, Notification, ObjectText, RawJson, RequestId, Response, id_from_tail},
+    wire::{Answer, Message, Notification, RequestId, Response, id_from_tail},
 };
 
 /// Why a session is over.

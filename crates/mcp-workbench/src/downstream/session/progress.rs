@@ -3,12 +3,10 @@
 
 use std::time::Duration;
 
+use rawjson::RawJson;
 use tokio::time::Instant;
 
-use crate::{
-    call::CallContext,
-    wire::{self, RawJson},
-};
+use crate::{call::CallContext, wire};
 
 /// How many reports may come at once, and how often another one may.
 const BURST: u32 = 100;

@@ -3,6 +3,7 @@
 
 use std::{future::pending, sync::Arc, time::Duration};
 
+use rawjson::RawJson;
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
     },
     era::Era,
     offload::{Offloaded, Running},
-    wire::{Answer, RawJson},
+    wire::Answer,
 };
 
 /// The least time between two readings.

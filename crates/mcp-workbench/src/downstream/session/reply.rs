@@ -1,12 +1,13 @@
 //! Where the answer to a call goes, and what it means to whoever made the call.
 
+use rawjson::{RawJson, Spliced};
 use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
     call::{Call, CallRequest},
     downstream::{error::CallError, protocol::rounds, server::ServerHandle},
     era::{Era, HEADER_MISMATCH, url_elicitations},
-    wire::{RawJson, ResultMarks, Spliced},
+    wire::ResultMarks,
 };
 
 /// A call that is over for its server.

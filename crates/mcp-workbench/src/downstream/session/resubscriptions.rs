@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 
+use rawjson::RawJson;
 use tokio::sync::mpsc;
 
 use crate::{
     call::CallRequest,
     downstream::server::{Command, Following},
-    wire::RawJson,
 };
 
 const SUBSCRIBE: &str = "resources/subscribe";

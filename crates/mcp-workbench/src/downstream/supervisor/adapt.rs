@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use rawjson::RawJson;
 use tokio::sync::watch;
 
 use crate::{
@@ -14,7 +15,6 @@ use crate::{
     },
     era::Era,
     ident::ToolboxName,
-    wire::RawJson,
 };
 
 /// What the configuration says of a server. It is replaced whole.

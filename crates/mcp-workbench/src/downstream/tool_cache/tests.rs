@@ -1,6 +1,7 @@
 //! Snapshots come back as they were stored, and the rules are applied when they are read.
 
 use bytes::Bytes;
+use rawjson::RawJson;
 use tempfile::TempDir;
 
 use super::*;
@@ -9,7 +10,6 @@ use crate::{
     downstream::introduction::{Introduction, ServerFamily},
     era::{CacheHints, CacheScope, Era},
     server_cache::tests::program,
-    wire::RawJson,
 };
 
 fn learned(tools: &[&str]) -> Learned {

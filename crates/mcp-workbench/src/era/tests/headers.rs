@@ -1,9 +1,8 @@
 //! The headers of modern requests: their values, and the arguments that stand in them.
 
-use crate::{
-    era::headers::{MarkProblem, ParameterHeader, decode, encode, name_member},
-    wire::RawJson,
-};
+use rawjson::RawJson;
+
+use crate::era::headers::{MarkProblem, ParameterHeader, decode, encode, name_member};
 
 fn json(text: &str) -> RawJson {
     RawJson::parse(&text.to_owned().into()).unwrap()

@@ -2,6 +2,7 @@
 //! values are texts, so a number that no machine type holds counts as much as any other.
 
 use proptest::prelude::*;
+use rawjson::RawJson;
 
 use crate::{
     era::{
@@ -9,10 +10,7 @@ use crate::{
         PROTOCOL_VERSION, RequestMeta, cache::is_cacheable, headers, to_legacy_result,
         to_modern_error, to_modern_result, url_elicitations,
     },
-    wire::{
-        RawJson,
-        tests::generate::{members, object_text},
-    },
+    wire::tests::generate::{members, object_text},
 };
 
 /// Members of results that only the modern era has.

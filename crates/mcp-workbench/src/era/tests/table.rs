@@ -1,12 +1,10 @@
 //! The table of translations, row by row.
 
-use crate::{
-    era::{
-        CacheHints, CacheScope, InputRequired, MetaProblem, RequestMeta, ResultType,
-        is_modern_code, result_type, to_legacy_result, to_modern_error, to_modern_result,
-        url_elicitations,
-    },
-    wire::RawJson,
+use rawjson::RawJson;
+
+use crate::era::{
+    CacheHints, CacheScope, InputRequired, MetaProblem, RequestMeta, ResultType, is_modern_code,
+    result_type, to_legacy_result, to_modern_error, to_modern_result, url_elicitations,
 };
 
 fn json(text: &str) -> RawJson {

@@ -1,13 +1,13 @@
 //! What is told and what is written, and in which order.
 
 use bytes::Bytes;
+use rawjson::RawJson;
 use tempfile::TempDir;
 
 use super::*;
 use crate::{
     config::PinMode,
     lock::{Scope, ServerPins},
-    wire::RawJson,
 };
 
 fn pins(folder: &TempDir) -> Arc<Pins> {

@@ -1,13 +1,13 @@
 use std::time::Duration;
 
 use pretty_assertions::assert_eq;
+use rawjson::ObjectText;
 
 use super::*;
 use crate::{
     config::MetaTool,
     downstream::{GiveUp, StartPhase},
     toolbox::ServerFailure,
-    wire::ObjectText,
 };
 
 fn identifier() -> ToolIdentifier {

@@ -2,12 +2,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pretty_assertions::assert_eq;
+use rawjson::RawJson;
 
 use super::*;
 use crate::{
     downstream::{ConnectError, ToolDefinition},
     toolbox::ServerFailure,
-    wire::RawJson,
 };
 
 fn identifier(toolbox: &str, server: &str, tool: &str) -> ToolIdentifier {

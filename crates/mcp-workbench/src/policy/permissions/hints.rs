@@ -2,11 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::{
-    config::ToolHint,
-    ident::ToolName,
-    wire::{Kind, RawJson},
-};
+use rawjson::{Kind, RawJson};
+
+use crate::{config::ToolHint, ident::ToolName};
 
 /// The number of tools per server whose hints are remembered; further ones get the worst hints.
 const MAX_TOOLS: usize = 20_000;

@@ -1,12 +1,12 @@
 //! The approval question as a form for the user, and the meaning of the answers.
 
+use rawjson::RawJson;
 use serde_json::json;
 
 use super::refusal::{NoAnswer, NotPermitted, Reason};
 use crate::{
     ident::{ServerIdentifier, ToolName},
     visible::{visible, visible_name},
-    wire::RawJson,
 };
 
 /// The number of characters of the arguments that are shown.

@@ -6,11 +6,10 @@ use std::{
     fmt,
 };
 
+use rawjson::RawJson;
+
 use super::{finding::excerpt, tree::Tree};
-use crate::{
-    visible::{revealed, skeleton, told_apart},
-    wire::RawJson,
-};
+use crate::visible::{revealed, skeleton, told_apart};
 
 /// The length from which a name of several words counts as distinctive.
 const MIN_DISTINCTIVE_LENGTH: usize = 8;

@@ -17,11 +17,13 @@ pub use across::{ServerTools, across};
 pub use finding::Severity;
 pub(crate) use finding::{Finding, Instruction, Problem};
 
+use rawjson::RawJson;
+
 use self::{
     characters::Strays,
     tree::{Content, Tree},
 };
-use crate::{policy::clean, wire::RawJson};
+use crate::policy::clean;
 
 /// The largest definition that is offered.
 pub(crate) const MAX_DEFINITION_BYTES: usize = 256 * 1024;

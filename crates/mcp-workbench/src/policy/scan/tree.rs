@@ -1,8 +1,7 @@
 //! A parsed definition: its strings and keys with their locations, and its objects and arrays as nodes.
 
 use bytes::Bytes;
-
-use crate::wire::RawJson;
+use rawjson::RawJson;
 
 /// A definition in document order.
 pub(super) struct Tree {

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use hyper::HeaderMap;
+use rawjson::{ObjectText, RawJson};
 use thiserror::Error;
 
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
         headers::{METHOD, NAME, PROTOCOL_VERSION, ParameterHeader, decode, name_member},
     },
     serve::log_level::LogLevel,
-    wire::{self, CallOutline, Frame, ObjectText, Outlined, RawJson, Request, RequestId, code},
+    wire::{self, CallOutline, Frame, Outlined, Request, RequestId, code},
 };
 
 /// Why a request without a session is not taken.

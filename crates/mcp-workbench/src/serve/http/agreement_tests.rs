@@ -1,8 +1,9 @@
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use pretty_assertions::assert_eq;
+use rawjson::RawJson;
 
 use super::{Disagreement, PostedRequest, check, check_parameters};
-use crate::wire::{CallOutline, Message, RawJson, Request};
+use crate::wire::{CallOutline, Message, Request};
 
 const META: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::{HeaderMap, Method, Request, StatusCode, body::Incoming, header::HeaderValue};
+use rawjson::RawJson;
 use tokio::{sync::Semaphore, time::Instant};
 
 use super::{
@@ -30,7 +31,7 @@ use crate::{
         output::ClientOutput,
         unreadable::refusal_frame,
     },
-    wire::{CallOutline, Message, RawJson},
+    wire::{CallOutline, Message},
 };
 
 pub(super) struct Endpoint {

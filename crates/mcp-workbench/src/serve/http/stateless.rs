@@ -17,6 +17,7 @@ use hyper::{
     HeaderMap, StatusCode,
     body::{Body, Frame as BodyFrame},
 };
+use rawjson::RawJson;
 use tokio::time::Instant;
 
 use super::{
@@ -33,7 +34,7 @@ use crate::{
     call::Principal,
     era::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION},
     serve::{ServeContext, batch::ReplyPlace, connection::Connection, output::ClientOutput},
-    wire::{CallOutline, Frame, Message, RawJson, Request, code},
+    wire::{CallOutline, Frame, Message, Request, code},
     workbench::Workbench,
 };
 
@@ -223,8 +224,10 @@ fn status(answer: &Frame) -> StatusCode {
 
 #[cfg(test)]
 mod tests {
+    use rawjson::ObjectText;
+
     use super::*;
-    use crate::wire::{self, ObjectText, RequestId};
+    use crate::wire::{self, RequestId};
 
     #[test]
     fn the_status_says_what_the_error_says() {

@@ -3,6 +3,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+use rawjson::ObjectText;
 use tokio::time::{Duration, Instant};
 
 use super::{Attachment, EventId, Next, STANDALONE, StreamReader, Streams};
@@ -14,7 +15,7 @@ use crate::{
         },
         notices::MAX_NOTICE_BYTES,
     },
-    wire::{self, Frame, ObjectText},
+    wire::{self, Frame},
 };
 
 fn frame(text: &str) -> Frame {

@@ -3,6 +3,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+use rawjson::RawJson;
 use tokio::time::{Duration, advance};
 
 use super::{
@@ -13,7 +14,7 @@ use super::{
     },
     Rank, UnreadBudget, drop_excess,
 };
-use crate::wire::{self, RawJson, RequestId};
+use crate::wire::{self, RequestId};
 
 const LARGE: usize = 15 * 1024 * 1024;
 

@@ -4,9 +4,9 @@ use std::{
 };
 
 use bytes::Bytes;
+use rawjson::RawJson;
 
 use super::*;
-use crate::wire::RawJson;
 
 fn id(text: &str) -> RequestId {
     let json = RawJson::parse(&Bytes::copy_from_slice(text.as_bytes())).unwrap();

@@ -10,7 +10,7 @@ mod write;
 pub(crate) use name::shown_name;
 pub(crate) use sentence::{sentence, sentence_of};
 
-use crate::wire::RawJson;
+use rawjson::RawJson;
 
 /// Returns the parameters of a tool with their types, in parentheses.
 pub(crate) fn parameters(definition: &RawJson) -> String {

@@ -3,8 +3,9 @@
 
 use std::collections::HashSet;
 
+use rawjson::{Kind, RawJson};
+
 use super::name::quoted;
-use crate::wire::{Kind, RawJson};
 
 /// The maximum depth to which objects and arrays are read.
 const MAX_DEPTH: usize = 4;

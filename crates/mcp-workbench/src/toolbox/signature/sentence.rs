@@ -1,6 +1,8 @@
 //! Extracts the first sentence of a text.
 
-use crate::{visible::visible, wire::RawJson};
+use rawjson::RawJson;
+
+use crate::visible::visible;
 
 /// The maximum length of a sentence.
 pub(super) const MAX_CHARACTERS: usize = 100;

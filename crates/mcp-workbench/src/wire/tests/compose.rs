@@ -2,16 +2,17 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use rawjson::RawJson;
 use serde_json::{Value, json};
 
 use crate::wire::ResultMarks;
 
 use super::{
     super::{
-        Answer, Frame, Message, Notification, ObjectText, RawJson, Request, RequestId, Response,
-        error, error_as_sent, notification, request, result,
+        Answer, Frame, Message, Notification, Request, RequestId, Response, error, error_as_sent,
+        notification, request, result,
     },
-    generate::{clean_string, clean_tokens, members, number, object_text},
+    generate::{clean_string, clean_tokens, number, object_text},
 };
 
 fn raw(text: &str) -> RawJson {
@@ -91,26 +92,6 @@ proptest! {
     }
 
     #[test]
-    fn an_object_is_rebuilt_member_by_member(members in members(), ours in any::<String>()) {
-        let sent: Vec<String> = members.iter().map(|(key, value)| format!("{key}:{value}")).collect();
-        let object = raw(&format!("{{{}}}", sent.join(",")));
-        let relayed = object.members().unwrap().iter().fold(ObjectText::new(), |text, member| {
-            text.relay(member)
-        });
-        prop_assert_eq!(&relayed.clone().finish(), &object);
-
-        let extended = relayed.member(&ours, &ours).raw(&ours, &object).finish();
-        let found = raw(extended.as_str()).members().unwrap().len();
-        prop_assert_eq!(found, members.len() + 2);
-        let quoted = serde_json::to_string(&ours).unwrap();
-        let comma = if members.is_empty() { "" } else { "," };
-        prop_assert_eq!(
-            extended.as_str(),
-            format!("{{{}{comma}{quoted}:{quoted},{quoted}:{}}}", sent.join(","), object.as_str())
-        );
-    }
-
-    #[test]
     fn a_batch_holds_its_answers(bodies in prop::collection::vec(clean_tokens(), 0..5)) {
         let answers: Vec<Frame> =
             bodies.iter().map(|body| result(&id("1"), &raw(&body.concat()))).collect();
@@ -177,7 +158,6 @@ fn what_we_write_is_written_in_one_way() {
     for (frame, expected) in cases {
         assert_eq!(text(&frame), format!("{expected}\n"));
     }
-    assert_eq!(ObjectText::default().finish().as_str(), "{}");
 }
 
 #[test]

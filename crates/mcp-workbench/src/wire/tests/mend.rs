@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use rawjson::{RawJson, ScanError};
 use serde_json::Value;
 
 use super::{
-    super::{Answer, Message, ParseError, RawJson, Response, ScanError, parse_mended},
+    super::{Answer, Message, ParseError, Response, parse_mended},
     generate::{damaged, object_text},
 };
 

@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use pretty_assertions::assert_eq;
-
-use crate::wire::ResultMarks;
+use rawjson::{Kind, RawJson, ScanError};
 
 use super::super::{
-    Answer, InvalidMessage, Kind, Message, Notification, ParseError, RawJson, Request, RequestId,
-    Response, ScanError, message::MessageFault, parse_mended,
+    Answer, InvalidMessage, Message, Notification, ParseError, Request, RequestId, Response,
+    message::MessageFault, parse_mended,
 };
+use crate::wire::ResultMarks;
 
 fn frame(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())

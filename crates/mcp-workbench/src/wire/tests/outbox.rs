@@ -4,8 +4,9 @@ use std::{collections::BTreeMap, io::IoSlice};
 
 use bytes::Bytes;
 use proptest::{prelude::*, sample::Index};
+use rawjson::RawJson;
 
-use super::super::{Frame, FrameTicket, Outbox, Outgoing, RawJson, RequestId, notification};
+use super::super::{Frame, FrameTicket, Outbox, Outgoing, RequestId, notification};
 
 #[derive(Debug, Clone)]
 enum Step {

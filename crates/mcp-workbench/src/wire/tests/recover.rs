@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use rawjson::RawJson;
 use serde::de::IgnoredAny;
 
 use super::{
-    super::{RawJson, RequestId, id_from_head, id_from_tail, recover_id},
+    super::{RequestId, id_from_head, id_from_tail, recover_id},
     generate::{clean_string, damaged, number, object_text},
 };
 

@@ -1,6 +1,7 @@
 //! The result budget: a client gets head and tail of a result that is over the budget of its server, with a notice and a link.
 //! The whole result is stored, and read in pages.
 
+use rawjson::RawJson;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -9,7 +10,6 @@ use crate::{
     config::MetaTool,
     ident::{ServerIdentifier, ToolName},
     visible::visible,
-    wire::RawJson,
     workbench::{StoredResult, Workbench, results},
 };
 

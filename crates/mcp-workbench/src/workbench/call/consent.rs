@@ -13,6 +13,7 @@ use std::{
 };
 
 use indexmap::IndexSet;
+use rawjson::RawJson;
 use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 
@@ -25,7 +26,7 @@ use crate::{
     era::{Era, REQUEST_STATE, ResultType, result_type},
     ident::ToolName,
     policy::permissions::{Approval, NoAnswer, NotPermitted, Offer, Reason, answer, question},
-    wire::{Answer, RawJson},
+    wire::Answer,
 };
 
 /// The time that a user has to answer.

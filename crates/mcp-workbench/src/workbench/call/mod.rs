@@ -21,6 +21,8 @@ mod waiting;
 
 use std::sync::Arc;
 
+use rawjson::{RawJson, Spliced};
+
 use crate::{
     audit::{AuditEntry, AuditOutcome},
     budget::Structured,
@@ -31,7 +33,6 @@ use crate::{
     },
     era::{self, Era},
     ident::{ServerName, ToolIdentifier, ToolName},
-    wire::{RawJson, Spliced},
     workbench::Workbench,
 };
 use budget::Origin;

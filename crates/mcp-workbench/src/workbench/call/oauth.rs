@@ -3,6 +3,7 @@
 
 use std::{io, sync::Arc, time::Duration};
 
+use rawjson::{ObjectText, RawJson};
 use thiserror::Error;
 use tokio::pin;
 
@@ -15,7 +16,7 @@ use crate::{
     oauth::{Granted, Listener, SignIn, SignInError},
     toolbox::{OpenError, Opened, Toolbox},
     visible::visible,
-    wire::{self, Answer, ObjectText, RawJson},
+    wire::{self, Answer},
     workbench::Workbench,
 };
 

@@ -4,10 +4,8 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use bytes::Bytes;
-use mcp_workbench::internal::{
-    policy::scan::{ServerTools, Severity, across, hard, scan},
-    wire::RawJson,
-};
+use mcp_workbench::internal::policy::scan::{ServerTools, Severity, across, hard, scan};
+use rawjson::RawJson;
 use serde_json::{Map, Value, json};
 
 const ATTACKS: &str = include_str!("attacks.jsonl");

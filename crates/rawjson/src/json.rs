@@ -5,10 +5,10 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
-use super::{
-    compose::ObjectText,
-    mend::{escape_controls, mend_surrogates},
+use crate::{
+    ObjectText,
     plain::plain_length,
+    repair::{escape_controls, replace_lone_surrogates},
     scan::{ScanError, Scanner},
 };
 
@@ -93,8 +93,9 @@ impl RawJson {
         Self(text.into())
     }
 
-    /// Wraps a span that a scan has already found to be one value.
-    pub(super) fn trusted(span: Bytes) -> Self {
+    /// Wraps a span that a scan has already found to be one value in valid UTF-8. Other bytes make later calls panic.
+    #[inline]
+    pub fn trusted(span: Bytes) -> Self {
         Self(span)
     }
 
@@ -105,6 +106,7 @@ impl RawJson {
     }
 
     /// The text of the value.
+    #[inline]
     pub fn as_bytes(&self) -> &Bytes {
         &self.0
     }
@@ -115,6 +117,7 @@ impl RawJson {
     }
 
     /// What type of value it is.
+    #[inline]
     pub fn kind(&self) -> Kind {
         match self.0.first() {
             Some(b'{') => Kind::Object,
@@ -132,6 +135,7 @@ impl RawJson {
     }
 
     /// Whether this is the value `true`.
+    #[inline]
     pub fn is_true(&self) -> bool {
         self.0.as_ref() == b"true"
     }
@@ -312,9 +316,9 @@ impl std::fmt::Debug for RawJson {
 
 /// The key of a member, where a scanner found it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Key<'a> {
+pub struct Key<'a> {
     /// The offset at which it begins.
-    pub(super) at: usize,
+    pub at: usize,
     /// The text, quotes included.
     quoted: &'a [u8],
     /// Whether every byte between the quotes stands for itself.
@@ -322,7 +326,8 @@ pub(super) struct Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    pub(super) fn text(self) -> Cow<'a, str> {
+    #[inline]
+    pub fn text(self) -> Cow<'a, str> {
         if self.is_plain {
             as_it_stands(self.inner())
         } else {
@@ -332,12 +337,13 @@ impl<'a> Key<'a> {
 
     /// The key, if every byte of it stands for itself.
     #[inline]
-    pub(super) fn plain(self) -> Option<&'a [u8]> {
+    pub fn plain(self) -> Option<&'a [u8]> {
         self.is_plain.then(|| self.inner())
     }
 
     /// What the key means, as bytes.
-    pub(super) fn bytes(self) -> Cow<'a, [u8]> {
+    #[inline]
+    pub fn bytes(self) -> Cow<'a, [u8]> {
         if self.is_plain {
             Cow::Borrowed(self.inner())
         } else {
@@ -352,12 +358,12 @@ impl<'a> Key<'a> {
 }
 
 /// Where a value stands in a text.
-pub(super) type Span = std::ops::Range<usize>;
+pub type Span = std::ops::Range<usize>;
 
 /// Walks the object at `at`: `visit` gets each key and where its value begins, goes past the value and returns where
 /// that ends. Returns where the object ends.
 #[inline]
-pub(super) fn walk_members<'a>(
+pub fn walk_members<'a>(
     scanner: &mut Scanner<'a>,
     at: usize,
     mut visit: impl FnMut(&mut Scanner<'a>, Key<'a>, usize) -> Result<usize, ScanError>,
@@ -407,13 +413,13 @@ fn walk_elements(scanner: &mut Scanner<'_>, mut visit: impl FnMut(Span)) -> Resu
 
 /// The text of a quoted JSON string. It may hold raw control characters and invalid UTF-8: a message is
 /// looked into before it is known whether they are refused or mended.
-pub(super) fn unescape(quoted: &[u8]) -> Cow<'_, str> {
+pub fn unescape(quoted: &[u8]) -> Cow<'_, str> {
     let inner = &quoted[1..quoted.len() - 1];
     if plain_length(inner) == inner.len() {
         return as_it_stands(inner);
     }
     let mut quoted = escape_controls(quoted);
-    mend_surrogates(&mut quoted);
+    replace_lone_surrogates(&mut quoted);
     let quoted = String::from_utf8_lossy(&quoted);
     Cow::Owned(serde_json::from_str(&quoted).expect("a scanned string that has been mended"))
 }

@@ -3,10 +3,10 @@
 use wide::u8x16;
 
 /// So many bytes are looked at together, wherever there are as many.
-pub(super) const BLOCK: usize = 16;
+pub(crate) const BLOCK: usize = 16;
 
 /// How many bytes of a string stand for themselves: up to a quote, a backslash or a control character.
-pub(super) fn plain_length(bytes: &[u8]) -> usize {
+pub(crate) fn plain_length(bytes: &[u8]) -> usize {
     let mut at = 0;
     while at < bytes.len() {
         let special = Block::at(bytes, at).special;
@@ -19,23 +19,23 @@ pub(super) fn plain_length(bytes: &[u8]) -> usize {
 }
 
 /// A block of bytes, with a bit for each.
-pub(super) struct Block {
+pub(crate) struct Block {
     /// Set for what does not stand for itself in a string.
-    pub(super) special: u32,
+    pub(crate) special: u32,
     /// Set for what is no ASCII.
-    pub(super) high: u32,
+    pub(crate) high: u32,
 }
 
 impl Block {
     /// The block at `at`; nothing if there are fewer bytes.
     #[inline]
-    pub(super) fn whole(bytes: &[u8], at: usize) -> Option<Self> {
+    pub(crate) fn whole(bytes: &[u8], at: usize) -> Option<Self> {
         let block = bytes.get(at..)?.first_chunk::<BLOCK>()?;
         Some(Self::of(*block))
     }
 
     /// The block at `at`. Behind the end there are spaces, which stand for themselves.
-    pub(super) fn at(bytes: &[u8], at: usize) -> Self {
+    pub(crate) fn at(bytes: &[u8], at: usize) -> Self {
         Self::whole(bytes, at).unwrap_or_else(|| Self::last(bytes.get(at..).unwrap_or_default()))
     }
 

@@ -4,10 +4,9 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{
-    super::{Kind, RawJson},
-    generate::{clean_string, clean_tokens, gaps, members, odd_tokens, spaced, value},
-};
+use crate::{Kind, RawJson};
+
+use super::generate::{clean_string, clean_tokens, gaps, members, odd_tokens, spaced};
 
 fn json(text: &str) -> RawJson {
     RawJson::parse(&Bytes::from(text.to_owned())).unwrap()
@@ -18,6 +17,23 @@ fn minified(value: &RawJson) -> String {
     value.minify_into(&mut out);
     let out = String::from_utf8(out).unwrap();
     out.strip_prefix("before ").unwrap().to_owned()
+}
+
+/// Values that serde writes and reads without a loss.
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::vec((any::<String>(), inner), 0..5)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
 }
 
 proptest! {

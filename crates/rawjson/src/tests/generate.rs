@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use proptest::{prelude::*, sample::Index};
-use serde_json::Value;
 
 /// Any characters and escapes that a string may hold; every surrogate has its partner.
 const CLEAN_STRING: &str = concat!(
@@ -18,25 +17,25 @@ const ODD_STRING: &str = r#""([^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[dD][89a-fA-F][0-
 const NUMBER: &str = r"-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?";
 
 /// The tokens of one JSON value.
-pub(super) type Tokens = Vec<String>;
+pub(crate) type Tokens = Vec<String>;
 
 /// Values in which every string is valid.
-pub(super) fn clean_tokens() -> BoxedStrategy<Tokens> {
+pub(crate) fn clean_tokens() -> BoxedStrategy<Tokens> {
     tokens(CLEAN_STRING)
 }
 
 /// Values in which strings may hold lone surrogates.
-pub(super) fn odd_tokens() -> BoxedStrategy<Tokens> {
+pub(crate) fn odd_tokens() -> BoxedStrategy<Tokens> {
     tokens(ODD_STRING)
 }
 
 /// A string as it stands in JSON text.
-pub(super) fn clean_string() -> impl Strategy<Value = String> {
+pub(crate) fn clean_string() -> impl Strategy<Value = String> {
     CLEAN_STRING
 }
 
 /// A number as it stands in JSON text.
-pub(super) fn number() -> impl Strategy<Value = String> {
+pub(crate) fn number() -> impl Strategy<Value = String> {
     NUMBER
 }
 
@@ -95,12 +94,12 @@ pub(crate) fn members() -> impl Strategy<Value = Vec<(String, String)>> {
 }
 
 /// White space to put between tokens, taken in turn.
-pub(super) fn gaps() -> impl Strategy<Value = Vec<String>> {
+pub(crate) fn gaps() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec("[ \t\r\n]{0,3}", 1..8)
 }
 
 /// The tokens with white space around each.
-pub(super) fn spaced(tokens: &[String], gaps: &[String]) -> String {
+pub(crate) fn spaced(tokens: &[String], gaps: &[String]) -> String {
     let mut gaps = gaps.iter().cycle();
     let mut gap = || gaps.next().map_or("", String::as_str);
     let mut text = gap().to_owned();
@@ -109,23 +108,6 @@ pub(super) fn spaced(tokens: &[String], gaps: &[String]) -> String {
         text.push_str(gap());
     }
     text
-}
-
-/// Values that serde writes and reads without a loss.
-pub(super) fn value() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        any::<String>().prop_map(Value::from),
-    ];
-    leaf.prop_recursive(4, 32, 5, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
-            prop::collection::vec((any::<String>(), inner), 0..5)
-                .prop_map(|members| Value::Object(members.into_iter().collect())),
-        ]
-    })
 }
 
 /// What goes wrong with a text on its way.
@@ -138,7 +120,7 @@ enum Damage {
 }
 
 /// JSON text, most of it broken in a few places.
-pub(super) fn damaged() -> impl Strategy<Value = Vec<u8>> {
+pub(crate) fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let text = (odd_tokens(), gaps()).prop_map(|(tokens, gaps)| spaced(&tokens, &gaps));
     (text, prop::collection::vec(damage(), 0..4)).prop_map(|(text, damages)| {
         let mut text = text.into_bytes();

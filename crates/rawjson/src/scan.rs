@@ -3,7 +3,7 @@
 
 use thiserror::Error;
 
-use super::plain::{BLOCK, Block};
+use crate::plain::{BLOCK, Block};
 
 /// The deepest nesting that is accepted, counted from the message itself.
 pub const MAX_DEPTH: usize = 128;
@@ -21,26 +21,27 @@ pub enum ScanError {
 
 /// Faults inside strings that can be mended without guessing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Flaws {
+pub struct Flaws {
     /// A `\uD8xx` or `\uDCxx` escape without its partner.
-    pub(super) lone_surrogate: bool,
+    pub lone_surrogate: bool,
     /// A control character that should have been escaped.
-    pub(super) raw_control: bool,
+    pub raw_control: bool,
 }
 
 impl Flaws {
-    pub(super) fn any(self) -> bool {
+    #[inline]
+    pub fn any(self) -> bool {
         self != Self::default()
     }
 }
 
 /// Looks at JSON text. Where it is looked at is said by the caller, and every step returns where it ended: a place
 /// that is kept in memory would be what the next step waits for.
-pub(super) struct Scanner<'a> {
+pub struct Scanner<'a> {
     bytes: &'a [u8],
-    pub(super) flaws: Flaws,
+    pub flaws: Flaws,
     /// Whether the white space between tokens has a line end.
-    pub(super) has_line_ends: bool,
+    pub has_line_ends: bool,
     /// Whether the last string has an escape or a control character.
     special: bool,
     /// Not 0 if a string has anything but ASCII, or maybe something behind it. Outside of strings nothing else is
@@ -49,7 +50,8 @@ pub(super) struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    #[inline]
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
             flaws: Flaws::default(),
@@ -60,7 +62,8 @@ impl<'a> Scanner<'a> {
     }
 
     /// Whether the text is valid UTF-8 as far as it was scanned. Most messages are ASCII, and need no second look.
-    pub(super) fn check_utf8(&self) -> Result<(), ScanError> {
+    #[inline]
+    pub fn check_utf8(&self) -> Result<(), ScanError> {
         if self.high == 0 {
             return Ok(());
         }
@@ -70,24 +73,26 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    pub(super) fn bytes(&self) -> &'a [u8] {
+    #[inline]
+    pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
     /// Whether every byte of the last string stands for itself.
-    pub(super) fn last_string_is_plain(&self) -> bool {
+    #[inline]
+    pub fn last_string_is_plain(&self) -> bool {
         !self.special
     }
 
     /// The byte at a place; behind the end a NUL, which JSON has nowhere.
     #[inline]
-    pub(super) fn peek(&self, at: usize) -> u8 {
+    pub fn peek(&self, at: usize) -> u8 {
         self.bytes.get(at).copied().unwrap_or(0)
     }
 
     /// Goes past white space. Between most tokens there is none, so that is found out first.
     #[inline]
-    pub(super) fn blanks(&mut self, at: usize) -> usize {
+    pub fn blanks(&mut self, at: usize) -> usize {
         if self.peek(at) <= b' ' {
             self.some_blanks(at)
         } else {
@@ -106,7 +111,7 @@ impl<'a> Scanner<'a> {
 
     /// Goes past `byte`, which must be there.
     #[inline]
-    pub(super) fn expect(&self, at: usize, byte: u8) -> Result<usize, ScanError> {
+    pub fn expect(&self, at: usize, byte: u8) -> Result<usize, ScanError> {
         if self.peek(at) == byte {
             Ok(at + 1)
         } else {
@@ -117,7 +122,7 @@ impl<'a> Scanner<'a> {
     /// Goes past one value, and any white space before it. `depth` says how many containers stand around it. Most
     /// members are strings and numbers, which need nothing of what containers do.
     #[inline]
-    pub(super) fn value(&mut self, at: usize, depth: usize) -> Result<usize, ScanError> {
+    pub fn value(&mut self, at: usize, depth: usize) -> Result<usize, ScanError> {
         match self.peek(at) {
             b'"' => self.string(at),
             b'0'..=b'9' => self.number(at),
@@ -206,7 +211,7 @@ impl<'a> Scanner<'a> {
 
     /// Goes past a string, quotes included. Most are short, and end in their first block.
     #[inline]
-    pub(super) fn string(&mut self, at: usize) -> Result<usize, ScanError> {
+    pub fn string(&mut self, at: usize) -> Result<usize, ScanError> {
         let mut at = self.expect(at, b'"')?;
         self.special = false;
         if let Some(block) = Block::whole(self.bytes, at) {
@@ -372,14 +377,14 @@ fn end_of(is_object: bool) -> u8 {
 }
 
 /// Whether a low surrogate escape stands at `at`.
-pub(super) fn low_surrogate_follows(bytes: &[u8], at: usize) -> bool {
+pub(crate) fn low_surrogate_follows(bytes: &[u8], at: usize) -> bool {
     bytes.get(at) == Some(&b'\\')
         && bytes.get(at + 1) == Some(&b'u')
         && matches!(hex4(bytes, at + 2), Some(0xDC00..=0xDFFF))
 }
 
 /// The four hexadecimal digits at `at`.
-pub(super) fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..at + 4)?.iter().try_fold(0, |unit, digit| {
         let digit = (*digit as char).to_digit(16)?;
         Some((unit << 4) | u16::try_from(digit).ok()?)

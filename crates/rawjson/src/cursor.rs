@@ -2,20 +2,17 @@
 
 use std::borrow::Cow;
 
-use super::{
-    json::{Kind, RawJson},
-    scan::Scanner,
-};
+use crate::{Kind, RawJson, Scanner};
 
 /// A place in a value that is known to be valid.
-pub(crate) struct Cursor<'a> {
+pub struct Cursor<'a> {
     value: &'a RawJson,
     scanner: Scanner<'a>,
     at: usize,
 }
 
 impl<'a> Cursor<'a> {
-    pub(crate) fn new(value: &'a RawJson) -> Self {
+    pub fn new(value: &'a RawJson) -> Self {
         Self {
             value,
             scanner: Scanner::new(value.as_bytes()),
@@ -25,10 +22,7 @@ impl<'a> Cursor<'a> {
 
     /// Goes through the object at the cursor. For each member `visit` gets the key and has to move past the value.
     /// Nothing if there is no object, a key is written with escapes, or a visit gives up.
-    pub(crate) fn members(
-        &mut self,
-        visit: impl FnMut(&mut Self, &'a [u8]) -> Option<()>,
-    ) -> Option<()> {
+    pub fn members(&mut self, visit: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
         let plain_key = |cursor: &mut Self| {
             let (key, end) = cursor.plain_string(cursor.at)?;
             cursor.at = end;
@@ -38,7 +32,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Goes through the object at the cursor like [`Cursor::members`], whose keys may be written with escapes.
-    pub(crate) fn members_with_any_keys(
+    pub fn members_with_any_keys(
         &mut self,
         visit: impl FnMut(&mut Self, Cow<'a, str>) -> Option<()>,
     ) -> Option<()> {
@@ -77,10 +71,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Goes through the array at the cursor. `visit` has to move past each element.
-    pub(crate) fn elements(
-        &mut self,
-        mut visit: impl FnMut(&mut Self) -> Option<()>,
-    ) -> Option<()> {
+    pub fn elements(&mut self, mut visit: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         let mut at = self.scanner.expect(self.at, b'[').ok()?;
         at = self.scanner.blanks(at);
         if self.scanner.peek(at) == b']' {
@@ -100,7 +91,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// What begins at the cursor.
-    pub(crate) fn kind(&self) -> Option<Kind> {
+    pub fn kind(&self) -> Option<Kind> {
         let rest = self.value.as_bytes().get(self.at..)?;
         Some(match rest.first()? {
             b'{' => Kind::Object,
@@ -113,13 +104,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// Moves past a value, and returns it as it is written.
-    pub(crate) fn written(&mut self) -> Option<&'a [u8]> {
+    pub fn written(&mut self) -> Option<&'a [u8]> {
         let start = self.move_past_value()?;
         Some(&self.scanner.bytes()[start..self.at])
     }
 
     /// Moves past a string, and returns its text: borrowed if that is how it is written.
-    pub(crate) fn any_text(&mut self) -> Option<Cow<'a, str>> {
+    pub fn any_text(&mut self) -> Option<Cow<'a, str>> {
         let start = self.at;
         self.at = self.scanner.string(start).ok()?;
         if self.scanner.last_string_is_plain() {

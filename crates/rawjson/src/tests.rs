@@ -1,0 +1,4 @@
+pub mod generate;
+mod object;
+mod scan;
+mod spans;

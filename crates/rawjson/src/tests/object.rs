@@ -1,0 +1,46 @@
+//! Objects that are written member by member.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+
+use crate::{ObjectText, RawJson};
+
+use super::generate::{members, number, object_text};
+
+fn raw(text: &str) -> RawJson {
+    RawJson::parse(&Bytes::from(text.to_owned())).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn an_object_is_rebuilt_member_by_member(members in members(), ours in any::<String>()) {
+        let sent: Vec<String> = members.iter().map(|(key, value)| format!("{key}:{value}")).collect();
+        let object = raw(&format!("{{{}}}", sent.join(",")));
+        let relayed = object.members().unwrap().iter().fold(ObjectText::new(), |text, member| {
+            text.relay(member)
+        });
+        prop_assert_eq!(&relayed.clone().finish(), &object);
+
+        let extended = relayed.member(&ours, &ours).raw(&ours, &object).finish();
+        let found = raw(extended.as_str()).members().unwrap().len();
+        prop_assert_eq!(found, members.len() + 2);
+        let quoted = serde_json::to_string(&ours).unwrap();
+        let comma = if members.is_empty() { "" } else { "," };
+        prop_assert_eq!(
+            extended.as_str(),
+            format!("{{{}{comma}{quoted}:{quoted},{quoted}:{}}}", sent.join(","), object.as_str())
+        );
+    }
+
+    #[test]
+    fn a_member_is_replaced_or_added_byte_for_byte(object in object_text(), number in number()) {
+        let changed = raw(&object).with_member("x", &raw(&number));
+        prop_assert_eq!(raw(changed.as_str()).member("x"), Some(raw(&number)));
+        prop_assert_eq!(changed.without_members(&["x"]), raw(&object).without_members(&["x"]));
+    }
+}
+
+#[test]
+fn an_object_may_have_no_members() {
+    assert_eq!(ObjectText::default().finish().as_str(), "{}");
+}
