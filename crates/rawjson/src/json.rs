@@ -7,9 +7,9 @@ use bytes::Bytes;
 
 use crate::{
     ObjectText,
-    plain::plain_length,
+    blocks::plain_length,
     repair::{escape_controls, replace_lone_surrogates},
-    scan::{ScanError, Scanner},
+    scan::{ScanError, ScanFault, Scanner},
 };
 
 /// A valid JSON value, byte for byte as it was sent.
@@ -272,8 +272,10 @@ impl RawJson {
             return None;
         }
         let mut elements = Vec::new();
-        walk_elements(&mut Scanner::new(&self.0), |value| {
-            elements.push(self.span(value));
+        walk_elements(&mut Scanner::new(&self.0), 0, |scanner, at| {
+            let end = scanner.value(at, 1)?;
+            elements.push(self.span(at..end));
+            Ok(end)
         })
         .expect("checked when the value was scanned");
         Some(elements)
@@ -366,48 +368,54 @@ pub type Span = std::ops::Range<usize>;
 pub fn walk_members<'a>(
     scanner: &mut Scanner<'a>,
     at: usize,
-    mut visit: impl FnMut(&mut Scanner<'a>, Key<'a>, usize) -> Result<usize, ScanError>,
-) -> Result<usize, ScanError> {
-    let mut at = scanner.expect(at, b'{')?;
-    at = scanner.blanks(at);
-    if scanner.peek(at) == b'}' {
-        return Ok(at + 1);
+    mut visit: impl FnMut(&mut Scanner<'a>, Key<'a>, usize) -> Result<usize, ScanFault>,
+) -> Result<usize, ScanFault> {
+    let at = scanner.expect(at, b'{')?;
+    let (mut byte, mut start) = scanner.token(at);
+    if byte == b'}' {
+        return Ok(start + 1);
     }
     loop {
-        let start = scanner.blanks(at);
-        at = scanner.string(start)?;
+        if byte != b'"' {
+            return Err(ScanFault(start));
+        }
+        let end = scanner.string_body(start + 1)?;
         let key = Key {
             at: start,
-            quoted: &scanner.bytes()[start..at],
+            quoted: &scanner.bytes()[start..end],
             is_plain: scanner.last_string_is_plain(),
         };
-        at = scanner.blanks(at);
-        at = scanner.expect(at, b':')?;
-        at = scanner.blanks(at);
-        at = visit(scanner, key, at)?;
-        at = scanner.blanks(at);
-        if scanner.peek(at) != b',' {
+        let at = scanner.colon(end)?;
+        let at = scanner.blanks(at);
+        let at = visit(scanner, key, at)?;
+        let (next, at) = scanner.token(at);
+        if next != b',' {
             return scanner.expect(at, b'}');
         }
-        at += 1;
+        (byte, start) = scanner.token(at + 1);
     }
 }
 
-fn walk_elements(scanner: &mut Scanner<'_>, mut visit: impl FnMut(Span)) -> Result<(), ScanError> {
-    let mut at = scanner.expect(0, b'[')?;
-    at = scanner.blanks(at);
-    if scanner.peek(at) == b']' {
-        return Ok(());
+/// Walks the array at `at`: `visit` gets the place where each element begins, goes past it and returns where it ends. Returns where
+/// the array ends.
+#[inline]
+pub fn walk_elements<'a>(
+    scanner: &mut Scanner<'a>,
+    at: usize,
+    mut visit: impl FnMut(&mut Scanner<'a>, usize) -> Result<usize, ScanFault>,
+) -> Result<usize, ScanFault> {
+    let at = scanner.expect(at, b'[')?;
+    let (byte, mut start) = scanner.token(at);
+    if byte == b']' {
+        return Ok(start + 1);
     }
     loop {
-        let value = scanner.blanks(at);
-        at = scanner.value(value, 1)?;
-        visit(value..at);
-        at = scanner.blanks(at);
-        if scanner.peek(at) != b',' {
-            return scanner.expect(at, b']').map(drop);
+        let at = visit(scanner, start)?;
+        let (next, at) = scanner.token(at);
+        if next != b',' {
+            return scanner.expect(at, b']');
         }
-        at += 1;
+        start = scanner.blanks(at + 1);
     }
 }
 

@@ -5,18 +5,21 @@
 //!
 //! Every scan is bounded: it is iterative, visits each byte once and nests at most [`MAX_DEPTH`] levels.
 
+mod blocks;
 mod cursor;
 mod json;
 mod object;
-mod plain;
 pub mod repair;
 mod scan;
 mod splice;
+mod string;
 
 pub use cursor::Cursor;
-pub use json::{Insertion, Key, Kind, Member, RawJson, Span, unescape, walk_members};
+pub use json::{
+    Insertion, Key, Kind, Member, RawJson, Span, unescape, walk_elements, walk_members,
+};
 pub use object::{ObjectText, write_json, write_string};
-pub use scan::{Flaws, MAX_DEPTH, ScanError, Scanner};
+pub use scan::{Flaws, MAX_DEPTH, ScanError, ScanFault, Scanner};
 pub use splice::Spliced;
 
 #[cfg(test)]

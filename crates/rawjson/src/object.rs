@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Member, RawJson, plain::plain_length};
+use crate::{Member, RawJson, blocks::plain_length};
 
 /// Room for the members that most objects have beside relayed values.
 const USUAL_BYTES: usize = 96;

@@ -3,7 +3,10 @@
 
 use thiserror::Error;
 
-use crate::plain::{BLOCK, Block};
+use crate::{
+    blocks::{SHORT, ShortBlock},
+    string::LongString,
+};
 
 /// The deepest nesting that is accepted, counted from the message itself.
 pub const MAX_DEPTH: usize = 128;
@@ -17,6 +20,23 @@ pub enum ScanError {
     /// The value nests deeper than [`MAX_DEPTH`].
     #[error("nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
+}
+
+/// A [`ScanError`] in one word, so that the steps of a scan return their results in registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScanFault(pub(crate) usize);
+
+impl ScanFault {
+    const TOO_DEEP: Self = Self(usize::MAX);
+}
+
+impl From<ScanFault> for ScanError {
+    fn from(fault: ScanFault) -> Self {
+        match fault {
+            ScanFault::TOO_DEEP => Self::TooDeep,
+            ScanFault(at) => Self::Syntax(at),
+        }
+    }
 }
 
 /// Faults inside strings that can be mended without guessing.
@@ -43,10 +63,10 @@ pub struct Scanner<'a> {
     /// Whether the white space between tokens has a line end.
     pub has_line_ends: bool,
     /// Whether the last string has an escape or a control character.
-    special: bool,
-    /// Not 0 if a string has anything but ASCII, or maybe something behind it. Outside of strings nothing else is
+    pub(crate) special: bool,
+    /// Not 0 if a string, or something behind it, may have bytes that are not ASCII. Outside of strings no others are
     /// accepted.
-    high: u32,
+    pub(crate) high: u32,
 }
 
 impl<'a> Scanner<'a> {
@@ -100,6 +120,17 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Goes past white space to the next token. Returns its first byte, and its place.
+    #[inline]
+    pub fn token(&mut self, mut at: usize) -> (u8, usize) {
+        let mut byte = self.peek(at);
+        if byte <= b' ' {
+            at = self.some_blanks(at);
+            byte = self.peek(at);
+        }
+        (byte, at)
+    }
+
     #[inline(never)]
     fn some_blanks(&mut self, mut at: usize) -> usize {
         while let byte @ (b' ' | b'\t' | b'\n' | b'\r') = self.peek(at) {
@@ -111,110 +142,108 @@ impl<'a> Scanner<'a> {
 
     /// Goes past `byte`, which must be there.
     #[inline]
-    pub fn expect(&self, at: usize, byte: u8) -> Result<usize, ScanError> {
+    pub fn expect(&self, at: usize, byte: u8) -> Result<usize, ScanFault> {
         if self.peek(at) == byte {
             Ok(at + 1)
         } else {
-            Err(ScanError::Syntax(at))
+            Err(ScanFault(at))
         }
     }
 
     /// Goes past one value, and any white space before it. `depth` says how many containers stand around it. Most
     /// members are strings and numbers, which need nothing of what containers do.
     #[inline]
-    pub fn value(&mut self, at: usize, depth: usize) -> Result<usize, ScanError> {
+    pub fn value(&mut self, at: usize, depth: usize) -> Result<usize, ScanFault> {
         match self.peek(at) {
-            b'"' => self.string(at),
+            b'"' => self.string_body(at + 1),
             b'0'..=b'9' => self.number(at),
             _ => self.any_value(at, depth),
         }
     }
 
     #[inline(never)]
-    fn any_value(&mut self, mut at: usize, depth: usize) -> Result<usize, ScanError> {
+    fn any_value(&mut self, mut at: usize, depth: usize) -> Result<usize, ScanFault> {
         let mut inside = Containers::around(depth);
+        let mut in_object = false;
         loop {
-            at = self.blanks(at);
-            at = match self.peek(at) {
-                b'"' => self.string(at)?,
-                opening @ (b'{' | b'[') => match self.open(at, opening, &mut inside)? {
-                    Opened::Empty(end) => end,
-                    Opened::Entered(first) => {
+            if in_object {
+                at = self.key(at)?;
+            }
+            let (byte, start) = self.token(at);
+            at = match byte {
+                b'"' => self.string_body(start + 1)?,
+                b'{' | b'[' => {
+                    if inside.depth == MAX_DEPTH {
+                        return Err(ScanFault::TOO_DEEP);
+                    }
+                    let is_object = byte == b'{';
+                    let (byte, first) = self.token(start + 1);
+                    if byte != end_of(is_object) {
+                        inside.enter(is_object);
+                        in_object = is_object;
                         at = first;
                         continue;
                     }
-                },
-                b'-' | b'0'..=b'9' => self.number(at)?,
-                b't' => self.literal(at, b"true")?,
-                b'f' => self.literal(at, b"false")?,
-                b'n' => self.literal(at, b"null")?,
-                _ => return Err(ScanError::Syntax(at)),
-            };
-            at = match self.close_containers(at, &mut inside)? {
-                Closed::Over(end) => return Ok(end),
-                Closed::More(next) => next,
-            };
-        }
-    }
-
-    /// Enters a container, up to its first value.
-    #[inline]
-    fn open(
-        &mut self,
-        at: usize,
-        opening: u8,
-        inside: &mut Containers,
-    ) -> Result<Opened, ScanError> {
-        if inside.depth == MAX_DEPTH {
-            return Err(ScanError::TooDeep);
-        }
-        let at = self.blanks(at + 1);
-        let is_object = opening == b'{';
-        if self.peek(at) == end_of(is_object) {
-            return Ok(Opened::Empty(at + 1));
-        }
-        inside.enter(is_object);
-        let first = if is_object { self.key(at)? } else { at };
-        Ok(Opened::Entered(first))
-    }
-
-    /// After a value: leaves every container that ends here.
-    #[inline]
-    fn close_containers(
-        &mut self,
-        mut at: usize,
-        inside: &mut Containers,
-    ) -> Result<Closed, ScanError> {
-        while inside.depth > inside.base {
-            let is_object = inside.is_object();
-            at = self.blanks(at);
-            if self.peek(at) == b',' {
-                at += 1;
-                if is_object {
-                    at = self.blanks(at);
-                    at = self.key(at)?;
+                    first + 1
                 }
-                return Ok(Closed::More(at));
+                b'-' | b'0'..=b'9' => self.number(start)?,
+                b't' => self.literal(start, b"true")?,
+                b'f' => self.literal(start, b"false")?,
+                b'n' => self.literal(start, b"null")?,
+                _ => return Err(ScanFault(start)),
+            };
+            loop {
+                if inside.depth == inside.base {
+                    return Ok(at);
+                }
+                let (byte, next) = self.token(at);
+                at = next + 1;
+                if byte == b',' {
+                    break;
+                }
+                if byte != end_of(in_object) {
+                    return Err(ScanFault(next));
+                }
+                inside.leave();
+                in_object = inside.is_object();
             }
-            at = self.expect(at, end_of(is_object))?;
-            inside.leave();
         }
-        Ok(Closed::Over(at))
     }
 
+    /// Goes past a key and its colon, and any white space before them.
     #[inline]
-    fn key(&mut self, at: usize) -> Result<usize, ScanError> {
-        let at = self.string(at)?;
-        let at = self.blanks(at);
-        self.expect(at, b':')
+    fn key(&mut self, at: usize) -> Result<usize, ScanFault> {
+        let (byte, start) = self.token(at);
+        if byte != b'"' {
+            return Err(ScanFault(start));
+        }
+        let at = self.string_body(start + 1)?;
+        self.colon(at)
     }
 
-    /// Goes past a string, quotes included. Most are short, and end in their first block.
+    /// Goes past a colon, and any white space before it.
     #[inline]
-    pub fn string(&mut self, at: usize) -> Result<usize, ScanError> {
-        let mut at = self.expect(at, b'"')?;
+    pub(crate) fn colon(&mut self, at: usize) -> Result<usize, ScanFault> {
+        let (byte, at) = self.token(at);
+        if byte == b':' {
+            Ok(at + 1)
+        } else {
+            Err(ScanFault(at))
+        }
+    }
+
+    /// Goes past a string, quotes included.
+    #[inline]
+    pub fn string(&mut self, at: usize) -> Result<usize, ScanFault> {
+        let at = self.expect(at, b'"')?;
+        self.string_body(at)
+    }
+
+    /// Goes past a string whose first quote is in front of `at`. Most are short, and end in their first block.
+    #[inline]
+    pub(crate) fn string_body(&mut self, mut at: usize) -> Result<usize, ScanFault> {
         self.special = false;
-        if let Some(block) = Block::whole(self.bytes, at) {
+        if let Some(block) = ShortBlock::at(self.bytes, at) {
             self.high |= block.high;
             if block.special != 0 {
                 at += block.special.trailing_zeros() as usize;
@@ -222,70 +251,34 @@ impl<'a> Scanner<'a> {
                     return Ok(at + 1);
                 }
             } else {
-                at += BLOCK;
+                at += SHORT;
             }
         }
         self.rest_of_string(at)
     }
 
-    /// Goes past the rest of a string, block by block. In source code and logs every block has escapes, so all that a block has
-    /// are taken from the one look at it.
+    /// Goes past the rest of a string: in short blocks up to the first escape, and then in long ones. A short block costs a quarter of a
+    /// long one, which takes all of its escapes at once.
     #[inline(never)]
-    fn rest_of_string(&mut self, mut at: usize) -> Result<usize, ScanError> {
-        while at < self.bytes.len() {
-            let block = Block::at(self.bytes, at);
+    fn rest_of_string(&mut self, mut at: usize) -> Result<usize, ScanFault> {
+        let block_at =
+            |at| ShortBlock::at(self.bytes, at).or_else(|| ShortBlock::last(self.bytes, at));
+        while let Some(block) = block_at(at) {
             self.high |= block.high;
-            let mut special = block.special;
-            let mut done = 0;
-            while special != 0 {
-                let here = at + special.trailing_zeros() as usize;
-                let next = match self.peek(here) {
-                    b'"' => return Ok(here + 1),
-                    b'\\' => {
-                        self.special = true;
-                        self.escape(here + 1)?
-                    }
-                    _ => {
-                        self.special = true;
-                        self.flaws.raw_control = true;
-                        here + 1
-                    }
-                };
-                done = next - at;
-                if done >= BLOCK {
-                    break;
+            if block.special != 0 {
+                at += block.special.trailing_zeros() as usize;
+                if self.peek(at) == b'"' {
+                    return Ok(at + 1);
                 }
-                special &= u32::MAX << done;
+                break;
             }
-            at += done.max(BLOCK);
+            at += SHORT;
         }
-        Err(ScanError::Syntax(self.bytes.len()))
-    }
-
-    /// Goes past what follows a backslash.
-    #[inline]
-    fn escape(&mut self, at: usize) -> Result<usize, ScanError> {
-        match self.peek(at) {
-            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(at + 1),
-            b'u' => self.unicode_escape(at + 1),
-            _ => Err(ScanError::Syntax(at)),
-        }
-    }
-
-    /// Goes past the digits of an escape, and past the low surrogate that belongs to a high one.
-    fn unicode_escape(&mut self, at: usize) -> Result<usize, ScanError> {
-        let unit = hex4(self.bytes, at).ok_or(ScanError::Syntax(at - 1))?;
-        let at = at + 4;
-        match unit {
-            0xD800..=0xDBFF if low_surrogate_follows(self.bytes, at) => return Ok(at + 6),
-            0xD800..=0xDFFF => self.flaws.lone_surrogate = true,
-            _ => {}
-        }
-        Ok(at)
+        LongString::default().scan(self, at)
     }
 
     #[inline(never)]
-    fn number(&self, mut at: usize) -> Result<usize, ScanError> {
+    fn number(&self, mut at: usize) -> Result<usize, ScanFault> {
         at += usize::from(self.peek(at) == b'-');
         at = match self.peek(at) {
             b'0' => at + 1,
@@ -302,23 +295,23 @@ impl<'a> Scanner<'a> {
         Ok(at)
     }
 
-    fn digits(&self, start: usize) -> Result<usize, ScanError> {
+    fn digits(&self, start: usize) -> Result<usize, ScanFault> {
         let mut at = start;
         while self.peek(at).is_ascii_digit() {
             at += 1;
         }
         if at == start {
-            Err(ScanError::Syntax(at))
+            Err(ScanFault(at))
         } else {
             Ok(at)
         }
     }
 
-    fn literal(&self, at: usize, word: &[u8]) -> Result<usize, ScanError> {
+    fn literal(&self, at: usize, word: &[u8]) -> Result<usize, ScanFault> {
         if self.bytes[at..].starts_with(word) {
             Ok(at + word.len())
         } else {
-            Err(ScanError::Syntax(at))
+            Err(ScanFault(at))
         }
     }
 }
@@ -358,25 +351,11 @@ impl Containers {
     }
 }
 
-/// A container that has been begun.
-enum Opened {
-    Empty(usize),
-    /// Its first value comes here.
-    Entered(usize),
-}
-
-/// What comes after a value.
-enum Closed {
-    /// Every container that was entered is over.
-    Over(usize),
-    More(usize),
-}
-
 fn end_of(is_object: bool) -> u8 {
     if is_object { b'}' } else { b']' }
 }
 
-/// Whether a low surrogate escape stands at `at`.
+/// Returns whether a low surrogate escape is at `at`.
 pub(crate) fn low_surrogate_follows(bytes: &[u8], at: usize) -> bool {
     bytes.get(at) == Some(&b'\\')
         && bytes.get(at + 1) == Some(&b'u')

@@ -1,6 +1,6 @@
 //! The members of a result that decide what becomes of it, found in the same pass that checks the message.
 
-use rawjson::{RawJson, ScanError, Scanner, Spliced, walk_members};
+use rawjson::{RawJson, ScanFault, Scanner, Spliced, walk_members};
 
 /// A member of a result that decides what becomes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl ResultMarks {
         scanner: &mut Scanner<'_>,
         start: usize,
         depth: usize,
-    ) -> Result<(usize, Self), ScanError> {
+    ) -> Result<(usize, Self), ScanFault> {
         let mut marks = Self::default();
         let mut is_error = None;
         let end = walk_members(scanner, start, |scanner, key, at| {

@@ -251,7 +251,7 @@ impl Envelope {
             return Err(not_an_object(frame)?.into());
         }
         let mut envelope = Self::default();
-        let end = walk_members(&mut scanner, start, |scanner, key, at| {
+        let walked = walk_members(&mut scanner, start, |scanner, key, at| {
             let slot = Slot::of(key);
             let is_object = scanner.peek(at) == b'{';
             let end = match (slot, &mut outline) {
@@ -268,8 +268,8 @@ impl Envelope {
                 envelope.doubled |= is_doubled;
             }
             Ok(end)
-        })?;
-        let rest = scanner.blanks(end);
+        });
+        let rest = scanner.blanks(walked.map_err(ScanError::from)?);
         if rest < frame.len() {
             return Err(ScanError::Syntax(rest).into());
         }

@@ -2,7 +2,7 @@
 //! parameters, of its `_meta`, and inside its arguments those of `use_tool`. What is written in an unusual way, with
 //! escapes or duplicate keys, has no outline and is read the long way.
 
-use rawjson::{RawJson, ScanError, Scanner, walk_members};
+use rawjson::{RawJson, ScanFault, Scanner, walk_members};
 
 /// A member that an outline has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl CallOutline {
         &mut self,
         scanner: &mut Scanner<'_>,
         start: usize,
-    ) -> Result<usize, ScanError> {
+    ) -> Result<usize, ScanFault> {
         *self = Self {
             is_there: true,
             ..Self::default()
@@ -84,7 +84,7 @@ impl CallOutline {
         at: usize,
         (base, depth): (usize, usize),
         level: Level,
-    ) -> Result<usize, ScanError> {
+    ) -> Result<usize, ScanFault> {
         walk_members(scanner, at, |scanner, key, at| {
             let member = key.plain().and_then(|key| member(level, key));
             let is_string = scanner.peek(at) == b'"';

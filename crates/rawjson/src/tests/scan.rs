@@ -5,7 +5,7 @@ use proptest::{collection::vec, prelude::*};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::{MAX_DEPTH, RawJson, ScanError, plain::plain_length};
+use crate::{MAX_DEPTH, RawJson, ScanError, blocks::plain_length};
 
 use super::generate::{clean_tokens, damaged, gaps, odd_tokens, spaced};
 

@@ -1,0 +1,131 @@
+//! Long strings, 64 bytes at a time. Quotes, escapes and control characters are bits of masks, so a block costs about the same
+//! whether it has an escape or twenty.
+
+use crate::{
+    blocks::{LONG, LongBlock},
+    scan::{ScanFault, Scanner, hex4, low_surrogate_follows},
+};
+
+/// The state between two blocks of a string.
+#[derive(Default)]
+pub(crate) struct LongString {
+    /// 1 if the first byte of the next block is escaped.
+    carry: u64,
+    /// The place of the `u` of the low surrogate that belongs to the last high one.
+    low_surrogate: usize,
+}
+
+impl LongString {
+    /// Goes past the rest of a string, quote included. `at` is not escaped.
+    #[inline(never)]
+    pub(crate) fn scan(
+        mut self,
+        scanner: &mut Scanner<'_>,
+        mut at: usize,
+    ) -> Result<usize, ScanFault> {
+        let bytes = scanner.bytes();
+        let padded;
+        let mut text = bytes;
+        if bytes.len() < LONG {
+            padded = padded_to_block(bytes);
+            text = &padded;
+        }
+        while let Some(block) = LongBlock::at(text, at) {
+            if let Some(end) = self.pass(scanner, at, block)? {
+                return Ok(end);
+            }
+            at += LONG;
+        }
+        Err(ScanFault(bytes.len()))
+    }
+
+    /// Goes past a block. Returns the end of the string if that is in it.
+    #[inline]
+    fn pass(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        at: usize,
+        block: LongBlock<'_>,
+    ) -> Result<Option<usize>, ScanFault> {
+        scanner.high |= block.high();
+        let quotes = block.positions(b'"');
+        let backslashes = block.positions(b'\\');
+        let controls = block.controls();
+        let mut escaped = 0;
+        if backslashes | self.carry != 0 {
+            escaped = self.escaped(backslashes);
+        }
+        let ends = quotes & !escaped;
+        // All bits below the first end; all bits if there is none.
+        let inside = !ends & ends.wrapping_sub(1);
+        let escaped = escaped & inside;
+        if escaped != 0 {
+            scanner.special = true;
+            let usual = quotes | backslashes | block.positions(b'n');
+            if escaped & !usual != 0 {
+                self.check_escapes(scanner, at, escaped & !usual)?;
+            }
+        }
+        if controls & inside != 0 {
+            scanner.special = true;
+            scanner.flaws.raw_control = true;
+        }
+        Ok((ends != 0).then(|| at + ends.trailing_zeros() as usize + 1))
+    }
+
+    /// Returns the bits of bytes behind a backslash that begins an escape. A run of backslashes is a run of escaped
+    /// backslashes, and one that begins an escape if their number is odd.
+    #[inline]
+    fn escaped(&mut self, backslashes: u64) -> u64 {
+        const EVEN: u64 = 0x5555_5555_5555_5555;
+        // An escaped backslash begins nothing.
+        let backslashes = backslashes & !self.carry;
+        let behind = backslashes << 1 | self.carry;
+        // Adding the first bit of a run to the run carries to the bit behind it.
+        let odd_starts = backslashes & !EVEN & !behind;
+        let (sums, overflow) = odd_starts.overflowing_add(backslashes);
+        self.carry = u64::from(overflow);
+        (EVEN ^ (sums << 1)) & behind
+    }
+
+    /// Checks the escapes other than `\"`, `\\` and `\n`, which are almost all.
+    #[inline(never)]
+    fn check_escapes(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        block: usize,
+        mut escaped: u64,
+    ) -> Result<(), ScanFault> {
+        while escaped != 0 {
+            let at = block + escaped.trailing_zeros() as usize;
+            escaped &= escaped - 1;
+            match scanner.peek(at) {
+                b'/' | b'b' | b'f' | b'r' | b't' => {}
+                b'u' => self.check_unicode(scanner, at)?,
+                _ => return Err(ScanFault(at)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the escape whose `u` is at `at`. A surrogate without its partner is recorded.
+    #[inline]
+    fn check_unicode(&mut self, scanner: &mut Scanner<'_>, at: usize) -> Result<(), ScanFault> {
+        let bytes = scanner.bytes();
+        match hex4(bytes, at + 1).ok_or(ScanFault(at))? {
+            0xD800..=0xDBFF if low_surrogate_follows(bytes, at + 5) => self.low_surrogate = at + 6,
+            0xDC00..=0xDFFF if at == self.low_surrogate => {}
+            0xD800..=0xDFFF => scanner.flaws.lone_surrogate = true,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Returns a short text with spaces behind it, which stand for themselves and end nothing.
+#[inline(never)]
+fn padded_to_block(text: &[u8]) -> [u8; LONG] {
+    let mut padded = [b' '; LONG];
+    padded[..text.len()].copy_from_slice(text);
+    padded
+}
