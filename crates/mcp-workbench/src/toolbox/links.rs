@@ -6,10 +6,9 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use memchr::memmem::Finder;
 use rawjson::RawJson;
 
 use crate::{
@@ -24,7 +23,6 @@ const MAX_URI_BYTES: usize = 8 * 1024;
 
 /// The type of a content that is a link.
 const RESOURCE_LINK: &str = "resource_link";
-static MENTION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESOURCE_LINK));
 
 /// The links of all clients.
 #[derive(Default)]
@@ -41,23 +39,14 @@ struct Table {
 }
 
 impl Links {
-    /// Records the links in a result of a tool. `owner` returns the client that the result is sent to.
-    pub(crate) fn record(
-        &self,
-        owner: impl FnOnce() -> Owner,
-        tool: &ToolIdentifier,
-        result: &RawJson,
-    ) {
-        // Almost no result has a link, and the substring search costs next to nothing.
-        if MENTION.find(result.as_bytes()).is_none() {
-            return;
-        }
+    /// Records the links in a result of a tool for the client that the result is sent to.
+    pub(crate) fn record(&self, owner: Owner, tool: &ToolIdentifier, result: &RawJson) {
         let content = result
             .member("content")
             .and_then(|content| content.elements());
         let uris = content.unwrap_or_default();
         let uris = uris.iter().filter_map(linked_uri);
-        let (owner, server) = (owner(), tool.server_identifier());
+        let server = tool.server_identifier();
         let mut table = self.table();
         for uri in uris {
             table.insert(owner, &server, uri);
@@ -153,7 +142,7 @@ mod tests {
     fn record(links: &Links, owner: Owner, server: &str, uris: impl Iterator<Item = String>) {
         let content = uris.map(|uri| json!({"type": RESOURCE_LINK, "uri": uri, "name": "n"}));
         let result = json!({"content": content.collect::<Vec<Value>>()});
-        links.record(|| owner, &tool(server), &RawJson::of(&result));
+        links.record(owner, &tool(server), &RawJson::of(&result));
     }
 
     fn server(links: &Links, owner: Owner, uri: &str) -> Option<String> {

@@ -1,6 +1,6 @@
 //! The members of a result that decide what becomes of it, found in the same pass that checks the message.
 
-use rawjson::{RawJson, ScanFault, Scanner, Spliced, walk_members};
+use rawjson::{RawJson, ScanFault, Scanner, Spliced, walk_elements, walk_members};
 
 /// A member of a result that decides what becomes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +9,8 @@ enum Marked {
     ResultType,
     /// Says that the tool has failed.
     IsError,
+    /// Has the items that a model is shown.
+    Content,
 }
 
 impl Marked {
@@ -17,10 +19,14 @@ impl Marked {
         match key {
             b"resultType" => Some(Self::ResultType),
             b"isError" => Some(Self::IsError),
+            b"content" => Some(Self::Content),
             _ => None,
         }
     }
 }
+
+/// The type of a content item that links to a resource.
+const RESOURCE_LINK: &[u8] = br#""resource_link""#;
 
 /// A result that says that it is the answer.
 const COMPLETE: &[u8] = br#""complete""#;
@@ -32,6 +38,8 @@ pub struct ResultMarks {
     result_type: Option<TypeMark>,
     /// Set if the result says that the tool has failed.
     pub is_error: bool,
+    /// Set if the result may have links to resources.
+    pub has_links: bool,
 }
 
 /// The member `resultType` of a result. Offsets count from the beginning of the result; a message is at most 16 MiB.
@@ -58,12 +66,16 @@ impl ResultMarks {
         let mut marks = Self::default();
         let mut is_error = None;
         let end = walk_members(scanner, start, |scanner, key, at| {
-            let end = scanner.value(at, depth)?;
-            let value = &scanner.bytes()[at..end];
             let mark = match key.plain() {
                 Some(key) => Marked::named(key),
                 None => Marked::named(&key.bytes()),
             };
+            let end = if mark == Some(Marked::Content) && scanner.peek(at) == b'[' {
+                marks.scan_content(scanner, at, depth + 1)?
+            } else {
+                scanner.value(at, depth)?
+            };
+            let value = &scanner.bytes()[at..end];
             match mark {
                 Some(Marked::ResultType) => {
                     let offset = |at: usize| u32::try_from(at - start).unwrap_or(u32::MAX);
@@ -82,12 +94,40 @@ impl ResultMarks {
                 Some(Marked::IsError) => {
                     is_error.get_or_insert(value == b"true");
                 }
-                None => {}
+                Some(Marked::Content) | None => {}
             }
             Ok(end)
         })?;
         marks.is_error = is_error.unwrap_or_default();
         Ok((end, marks))
+    }
+
+    /// Goes past the content at `start`, with `depth` containers around its items. Looking for links here costs less than a search
+    /// of the whole text.
+    fn scan_content(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        start: usize,
+        depth: usize,
+    ) -> Result<usize, ScanFault> {
+        walk_elements(scanner, start, |scanner, at| {
+            if scanner.peek(at) != b'{' {
+                return scanner.value(at, depth);
+            }
+            walk_members(scanner, at, |scanner, key, at| {
+                let end = scanner.value(at, depth + 1)?;
+                // What is written with escapes may mean a link.
+                self.has_links |= match key.plain() {
+                    Some(b"type") => {
+                        let value = &scanner.bytes()[at..end];
+                        value == RESOURCE_LINK || value.contains(&b'\\')
+                    }
+                    Some(_) => false,
+                    None => true,
+                };
+                Ok(end)
+            })
+        })
     }
 
     /// Returns whether the result is the answer: it says so, or says nothing.
@@ -213,6 +253,33 @@ mod tests {
                 (is_complete, is_error),
                 "{result}"
             );
+        }
+    }
+
+    #[test]
+    fn links_are_found_in_the_items_of_the_content_only() {
+        for (result, has_links) in [
+            ("{}", false),
+            (r#"{"content":[]}"#, false),
+            (r#"{"content":"resource_link"}"#, false),
+            (
+                r#"{"content":[{"type":"text","text":"resource_link"}, 1]}"#,
+                false,
+            ),
+            (
+                r#"{"content":[{"type":"text"},{"uri":"a","type" : "resource_link"}]}"#,
+                true,
+            ),
+            (r#"{"content":[{"type":"resource\u005flink"}]}"#, true),
+            (r#"{"content":[{"typ\u0065":"resource_link"}]}"#, true),
+            (r#"{"conten\u0074":[{"type":"resource_link"}]}"#, true),
+            (
+                r#"{"structuredContent":{"content":[{"type":"resource_link"}]}}"#,
+                false,
+            ),
+        ] {
+            let marks = ResultMarks::of(&json(result));
+            assert_eq!(marks.has_links, has_links, "{result}");
         }
     }
 }

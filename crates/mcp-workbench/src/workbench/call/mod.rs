@@ -418,9 +418,10 @@ impl Run {
     fn reply(&self, mut result: CallResult) -> Spliced {
         let era = self.client.era();
         if self.mode != Mode::Native {
-            let owner = || self.client.recipient().owner;
-            let links = &self.workbench.links;
-            links.record(owner, &self.tool, &result.json);
+            if result.marks.has_links {
+                let owner = self.client.recipient().owner;
+                self.workbench.links.record(owner, &self.tool, &result.json);
+            }
             // Compares one length with the smallest budget, so that ordinary results are not parsed.
             if self.workbench.results().could_be_over(&result.json) {
                 result = CallResult::new(self.within_budget(result.json), result.era);
