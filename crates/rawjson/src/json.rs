@@ -377,7 +377,7 @@ pub fn walk_members<'a>(
     }
     loop {
         if byte != b'"' {
-            return Err(ScanFault(start));
+            return Err(ScanFault::syntax(start));
         }
         let end = scanner.string_body(start + 1)?;
         let key = Key {

@@ -36,7 +36,7 @@ impl LongString {
             }
             at += LONG;
         }
-        Err(ScanFault(bytes.len()))
+        Err(ScanFault::syntax(bytes.len()))
     }
 
     /// Goes past a block. Returns the end of the string if that is in it.
@@ -102,7 +102,7 @@ impl LongString {
             match scanner.peek(at) {
                 b'/' | b'b' | b'f' | b'r' | b't' => {}
                 b'u' => self.check_unicode(scanner, at)?,
-                _ => return Err(ScanFault(at)),
+                _ => return Err(ScanFault::syntax(at)),
             }
         }
         Ok(())
@@ -112,7 +112,7 @@ impl LongString {
     #[inline]
     fn check_unicode(&mut self, scanner: &mut Scanner<'_>, at: usize) -> Result<(), ScanFault> {
         let bytes = scanner.bytes();
-        match hex4(bytes, at + 1).ok_or(ScanFault(at))? {
+        match hex4(bytes, at + 1).ok_or_else(|| ScanFault::syntax(at))? {
             0xD800..=0xDBFF if low_surrogate_follows(bytes, at + 5) => self.low_surrogate = at + 6,
             0xDC00..=0xDFFF if at == self.low_surrogate => {}
             0xD800..=0xDFFF => scanner.flaws.lone_surrogate = true,
