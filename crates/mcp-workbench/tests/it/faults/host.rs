@@ -70,7 +70,9 @@ fn no_threads_left() -> Row {
         faulty: |setup| healthy_server(setup.env("RUST_MIN_STACK", "70368744177664")),
         act: |bench| {
             let took = works(bench);
-            bench.workbench.wait_stderr("are not written to disk: ");
+            bench
+                .workbench
+                .wait_stderr("failed to write the server cache: ");
             took
         },
         after: After::Recovers,
