@@ -92,8 +92,8 @@ impl Introduction {
 /// Why a model is not given what a server says of how it wants to be used.
 fn left_out(instructions: &str) -> Option<String> {
     let finding = scan::hard_in_instructions(instructions)?;
-    tracing::warn!("its instructions are left out: {finding}");
-    Some(format!("the server's instructions are left out: {finding}"))
+    tracing::warn!("omitting the server's instructions: {finding}");
+    Some(format!("the server's instructions are omitted: {finding}"))
 }
 
 /// The revision that is spoken: a legacy server chooses it, a modern one is spoken to in ours.

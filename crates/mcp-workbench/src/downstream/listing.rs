@@ -256,7 +256,7 @@ impl ToolList {
         let permissions = rules.permissions;
         for rule in permissions.unmatched(names.iter().map(ToolName::as_str)) {
             let rule = visible(rule);
-            tracing::warn!("the rule '{rule}' of permissions matches no tool");
+            tracing::warn!("permission rule '{rule}' matches no tool");
         }
         list.judge(permissions);
         if let Some(pins) = &rules.pins {
@@ -340,7 +340,7 @@ fn check_definition(definition: &RawJson) -> Result<ToolName, String> {
     let mut keys = HashSet::new();
     if let Some(doubled) = members.iter().find(|member| !keys.insert(&member.key)) {
         let key = visible(&doubled.key);
-        return Err(format!("the definition has the key '{key}' twice"));
+        return Err(format!("the definition has the duplicate key '{key}'"));
     }
     let find = |key: &str| members.iter().find(|it| it.key == key).map(|it| &it.value);
     let name = find("name").ok_or("name is missing")?;

@@ -205,14 +205,14 @@ impl Pool {
         if pins.has_news() {
             self.tasks.spawn(async move {
                 if let Err(error) = run_blocking(move || pins.record()).await {
-                    tracing::warn!("the lock file is not written: {error}");
+                    tracing::warn!("failed to write the lock file: {error}");
                 }
             });
         }
         self.tasks.close();
         let left = (since + LAST_WAIT).saturating_duration_since(Instant::now());
         if timeout(left, self.tasks.wait()).await.is_err() {
-            tracing::warn!("some servers could not be ended in time");
+            tracing::warn!("timed out stopping some servers");
         }
         self.context.links.processes.sweep_all().await;
     }

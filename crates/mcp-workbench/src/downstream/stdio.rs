@@ -36,7 +36,7 @@ const DRAIN: Duration = Duration::from_millis(400);
 const DRAIN_BYTES: usize = 1024 * 1024;
 /// How long the last lines of stderr are waited for.
 const STDERR_WAIT: Duration = Duration::from_millis(200);
-/// So many lines in a row that are no messages end the connection.
+/// So many consecutive lines that are not MCP messages end the connection.
 pub(crate) const BAD_LINES: usize = 1000;
 /// How long a process may leave unread what is written to it.
 pub(crate) const WRITE_PATIENCE: Duration = Duration::from_secs(30);

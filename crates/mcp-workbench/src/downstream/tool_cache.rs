@@ -117,7 +117,7 @@ impl ToolCache {
             record.set_protocol(None);
         });
         if let Err(error) = stored {
-            tracing::debug!("the protocol of a server is not removed from the cache: {error}");
+            tracing::debug!("failed to remove the protocol of a server from the cache: {error}");
         }
     }
 }

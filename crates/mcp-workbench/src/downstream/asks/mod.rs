@@ -124,7 +124,7 @@ impl Asks {
             ));
         };
         if self.running.len() >= MAX_QUESTIONS || self.by_id.contains_key(&request.id) {
-            let message = format!("more than {MAX_QUESTIONS} questions at once, or one id twice");
+            let message = format!("more than {MAX_QUESTIONS} questions at once, or a duplicate id");
             return Some(wire::error(
                 Some(&request.id),
                 code::INTERNAL_ERROR,

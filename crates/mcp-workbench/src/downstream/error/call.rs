@@ -30,7 +30,7 @@ pub(crate) enum CallError {
         reason: String,
     },
     /// The user has not permitted the tool as the server defines it now. The pipeline asks and sends the call again.
-    #[error("the tool has changed since the user permitted it")]
+    #[error("the tool changed after the user permitted it")]
     ConsentNeeded,
     /// The server came back with a tool that is withheld.
     #[error("{reason}")]
@@ -39,7 +39,7 @@ pub(crate) enum CallError {
         reason: String,
     },
     /// The server has announced other tools and does not list them.
-    #[error("the server announced that its tools have changed, and listing them failed")]
+    #[error("the server announced that its tools changed, but listing them failed")]
     Unlisted,
     /// The server answered with a JSON-RPC error.
     #[error("{}", refusal(.code, .message))]
@@ -74,7 +74,7 @@ pub(crate) enum CallError {
         /// Whether the call had reached the server.
         outcome: Outcome,
     },
-    #[error("internal error of the workbench")]
+    #[error("internal error in the workbench")]
     Internal,
     /// The call took too long.
     #[error("{limit}")]
@@ -85,13 +85,13 @@ pub(crate) enum CallError {
         outcome: Outcome,
     },
     /// The answer breaks the protocol.
-    #[error("the server's answer has not exactly one of a result and an error")]
+    #[error("the server's response must have either a result or an error, not both or neither")]
     InvalidAnswer,
     /// The answer is of a kind that is not known, or does not hold what it must.
-    #[error("the server's answer is of a kind that is not known")]
+    #[error("the server's response has an unknown or incomplete resultType")]
     UnknownAnswer,
     /// The server asks again and again.
-    #[error("the server asked for input {rounds} times without coming to an answer")]
+    #[error("the server asked for input {rounds} times without returning a result")]
     EndlessQuestions { rounds: usize },
     /// The client did not answer what the server asked.
     #[error("the client did not answer the server's question {question}")]
@@ -100,19 +100,19 @@ pub(crate) enum CallError {
         question: &'static str,
     },
     /// The server has had the call, and it could not be gone on with.
-    #[error("the call was begun and could not be gone on with: {cause}")]
+    #[error("the server started the call but did not finish it: {cause}")]
     BrokenOff {
         /// What stood in the way.
         cause: Box<Self>,
     },
     /// The task that the call became was cancelled.
-    #[error("the task that the call became was cancelled")]
+    #[error("the task of this call was cancelled")]
     TaskCancelled,
     /// The answer cannot be read.
-    #[error("the server's answer is not valid JSON, or nested deeper than {MAX_DEPTH} levels")]
+    #[error("the server's response is not valid JSON, or nested deeper than {MAX_DEPTH} levels")]
     UnreadableAnswer,
     /// The answer is larger than a message may be.
-    #[error("the server's answer is larger than {} MiB", .limit / (1024 * 1024))]
+    #[error("the server's response is larger than {} MiB", .limit / (1024 * 1024))]
     TooLarge {
         /// The limit in bytes.
         limit: usize,

@@ -92,7 +92,7 @@ pub(crate) enum ConnectError {
     },
     /// It has failed so often that it is left alone for a while.
     #[error(
-        "failed {failures} times within a minute and is left alone for {} s; last failure: {last}",
+        "failed {failures} times within a minute; retrying is paused for {} s; last failure: {last}",
         retry_after.as_secs() + 1
     )]
     Unavailable {
@@ -101,10 +101,10 @@ pub(crate) enum ConnectError {
         /// When it may be tried again.
         retry_after: Duration,
     },
-    #[error("internal error of the workbench")]
+    #[error("internal error in the workbench")]
     Internal,
     /// The address of a remote server is none.
-    #[error("\"url\" is no usable address: {reason}")]
+    #[error("\"url\" is not a valid address: {reason}")]
     UnusableUrl {
         /// What is wrong with it.
         reason: String,
@@ -113,7 +113,7 @@ pub(crate) enum ConnectError {
     #[error("header '{}' cannot be sent: its name or its value has characters that HTTP forbids", visible(.name))]
     UnusableHeader { name: String },
     /// There is no way to speak HTTP on this machine.
-    #[error("the HTTP client cannot be set up: {}", visible(.reason))]
+    #[error("failed to set up the HTTP client: {}", visible(.reason))]
     NoHttpClient { reason: String },
     /// A request of the start to a remote server failed.
     #[error("{fault}")]
@@ -122,7 +122,7 @@ pub(crate) enum ConnectError {
     #[error(transparent)]
     NotApproved(#[from] Denial),
     /// It was taken out of the configuration before it was up.
-    #[error("it is no longer configured")]
+    #[error("the server is no longer configured")]
     Retired,
     #[error("the workbench is shutting down")]
     ShuttingDown,
@@ -259,7 +259,7 @@ impl From<EnvFileError> for ConnectError {
 
 fn not_modern(reason: &str) -> String {
     format!(
-        "{reason}; its entry says \"era\": \"modern\", and a server that does not speak revision \
+        "{reason}; its entry says \"era\": \"modern\", but a server without protocol version \
          {MODERN_REVISION} needs \"legacy\" or \"auto\""
     )
 }

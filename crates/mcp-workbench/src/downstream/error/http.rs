@@ -19,17 +19,17 @@ pub(crate) enum HttpFault {
         reason: String,
     },
     /// The connection ended before an answer.
-    #[error("the connection was lost before the answer: {}", visible(.reason))]
+    #[error("connection lost before the response: {}", visible(.reason))]
     ConnectionLost { reason: String },
     /// The stream ended before the answer and could not be resumed.
-    #[error("the server's stream ended before the answer")]
+    #[error("the server's stream ended before the response")]
     StreamEnded,
     /// A step of our own took too long.
-    #[error("no answer within {}", seconds(*.0))]
+    #[error("timed out after {} waiting for a response", seconds(*.0))]
     Slow(Duration),
     /// The server wants to know who we are, and its entry says that nobody signs in to it.
     #[error(
-        "HTTP 401: the server wants authorization; check \"headers\" of its entry, for example \
+        "HTTP 401: the server requires authorization; check \"headers\" of its entry, for example \
          \"Authorization\": \"Bearer ${{TOKEN}}\"; to sign in instead, take that header and \"oauth\": \
          false out of it"
     )]
@@ -39,15 +39,15 @@ pub(crate) enum HttpFault {
     SignIn(#[from] Box<SignInNeeded>),
     /// The server knows enough and refuses.
     #[error(
-        "HTTP 403: the server refuses access; check what the account is allowed to do, or what \"headers\" \
+        "HTTP 403: access denied by the server; check the permissions of the account, or \"headers\" \
          of its entry holds"
     )]
     Forbidden,
     /// The server no longer knows our session, or could not make another one.
-    #[error("HTTP {status}: the server no longer knows the session")]
+    #[error("HTTP {status}: session not found on the server")]
     SessionLost { status: u16 },
     /// The token belongs to another account now.
-    #[error("the sign-in has changed to another account")]
+    #[error("the sign-in changed to a different account")]
     AccountChanged,
     /// Another status than one of success.
     #[error("HTTP {status}{}", described(.content_type.as_deref(), .excerpt))]
@@ -62,7 +62,7 @@ pub(crate) enum HttpFault {
     },
     /// The server wants us to go elsewhere.
     #[error(
-        "HTTP {status}: the server redirects to {}, which is not followed; if that is right, correct \
+        "HTTP {status}: the server redirects to {}, and the redirect was not followed; if the target is right, correct \
          \"url\"", visible(.target)
     )]
     Redirect { status: u16, target: String },
@@ -79,30 +79,30 @@ pub(crate) enum HttpFault {
         excerpt: String,
     },
     /// A compressed body, which was not asked for.
-    #[error("HTTP {status} with content encoding {}, which was not asked for", visible(.encoding))]
+    #[error("HTTP {status} with unsupported content encoding {}", visible(.encoding))]
     Encoded { status: u16, encoding: String },
     /// A success without an answer.
-    #[error("HTTP {status} without an answer to the request")]
+    #[error("HTTP {status} without a response to the request")]
     NoAnswer { status: u16 },
     /// The answer of a server that knows only older revisions.
-    #[error("the server does not speak revision {MODERN_REVISION} of the protocol: {excerpt}")]
+    #[error("the server does not support protocol version {MODERN_REVISION}: {excerpt}")]
     NotModern {
         /// The beginning of its error.
         excerpt: String,
     },
     /// The answer cannot be read.
-    #[error("the server's answer is not valid JSON, or nested deeper than {MAX_DEPTH} levels")]
+    #[error("the server's response is not valid JSON, or nested deeper than {MAX_DEPTH} levels")]
     Unreadable,
     /// The answer is larger than a message may be.
-    #[error("the server's answer is larger than {} MiB", MAX_FRAME_BYTES / (1024 * 1024))]
+    #[error("the server's response is larger than {} MiB", MAX_FRAME_BYTES / (1024 * 1024))]
     TooLarge,
     /// The stream of an old server does not say where to send messages, or names another origin.
-    #[error("the server wants messages to be sent to another origin ({}), which is not done", visible(.target))]
+    #[error("refusing to send messages to a different origin: {}", visible(.target))]
     ForeignEndpoint {
         /// The origin that it named.
         target: String,
     },
-    #[error("internal error of the workbench")]
+    #[error("internal error in the workbench")]
     Internal,
 }
 

@@ -25,10 +25,10 @@ const STDERR_CHARACTERS: usize = 500;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum GiveUp {
     /// It writes only what is no message.
-    #[error("wrote {BAD_LINES} lines in a row that are no messages")]
+    #[error("wrote {BAD_LINES} consecutive lines that are not MCP messages")]
     Nonsense,
     /// It writes one message for ever.
-    #[error("wrote a message larger than {} MiB without end", MAX_FRAME_BYTES / (1024 * 1024))]
+    #[error("wrote a message larger than {} MiB without ending it", MAX_FRAME_BYTES / (1024 * 1024))]
     EndlessMessage,
     /// It does not take what is written to it.
     #[error("did not read its input for {} s", WRITE_PATIENCE.as_secs())]
@@ -52,10 +52,10 @@ impl GiveUp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum TimeLimit {
     /// `callTimeoutMs`: neither an answer nor progress came.
-    #[error("no answer within {}", seconds(*.0))]
+    #[error("timed out after {} waiting for a response", seconds(*.0))]
     Silence(Duration),
     /// `maxCallMs`: the call was not finished.
-    #[error("not finished within {}", seconds(*.0))]
+    #[error("timed out: the call did not finish within {}", seconds(*.0))]
     Total(Duration),
 }
 

@@ -43,15 +43,10 @@ impl Lack {
     /// Returns the reason to sign in, for the user.
     pub(crate) fn for_the_user(&self) -> String {
         match self {
-            Self::Token(SignedOut::Never) => "It wants to know who you are.".to_owned(),
-            Self::Token(_) | Self::Trouble(_) => {
-                "The last sign-in does not count any more.".to_owned()
-            }
+            Self::Token(SignedOut::Never) => "It requires you to sign in.".to_owned(),
+            Self::Token(_) | Self::Trouble(_) => "The last sign-in is no longer valid.".to_owned(),
             Self::Scopes(scopes) => {
-                format!(
-                    "It wants more than the last sign-in covers{}.",
-                    missing(scopes)
-                )
+                format!("The last sign-in lacks required scopes{}.", missing(scopes))
             }
         }
     }
@@ -63,13 +58,13 @@ impl fmt::Display for Lack {
             Self::Token(why) => write!(f, "HTTP 401: not signed in ({why})"),
             Self::Trouble(why) => write!(
                 f,
-                "HTTP 401: there is no token now ({})",
+                "HTTP 401: no token available ({})",
                 visible(&why.to_string())
             ),
             Self::Scopes(scopes) => {
                 write!(
                     f,
-                    "HTTP 403: the sign-in does not cover this{}",
+                    "HTTP 403: the sign-in lacks the required scopes{}",
                     missing(scopes)
                 )
             }
@@ -86,7 +81,7 @@ impl fmt::Display for SignInNeeded {
             (_, Lack::Trouble(why)) if why.is_transient() => write!(f, "{lack}; try again later"),
             (Some(command), _) => write!(
                 f,
-                "{lack}; the user signs in with `{command}`, and then it works without a restart"
+                "{lack}; the user must sign in with `{command}` (no restart needed)"
             ),
             (None, _) => write!(f, "{lack}; check \"oauth\" of its entry"),
         }
@@ -137,7 +132,7 @@ mod tests {
         };
         let with_login = |lead: &str| {
             format!(
-                "{lead}; the user signs in with `mcp-workbench login dev gh`, and then it works without a restart"
+                "{lead}; the user must sign in with `mcp-workbench login dev gh` (no restart needed)"
             )
         };
         for (lack, command, expected) in [
@@ -155,33 +150,33 @@ mod tests {
                 refused(),
                 login,
                 with_login(
-                    "HTTP 401: there is no token now (the authorization server gave no token: invalid_client)",
+                    "HTTP 401: no token available (the authorization server gave no token: invalid_client)",
                 ),
             ),
             (
                 refused(),
                 None,
-                "HTTP 401: there is no token now (the authorization server gave no token: invalid_client); \
+                "HTTP 401: no token available (the authorization server gave no token: invalid_client); \
                  check \"oauth\" of its entry"
                     .to_owned(),
             ),
             (
                 Lack::Trouble(slow.into()),
                 login,
-                "HTTP 401: there is no token now ('auth.example' did not answer in time); try again later"
+                "HTTP 401: no token available ('auth.example' did not answer in time); try again later"
                     .to_owned(),
             ),
             (
                 scopes(&["repo:write", "x"]),
                 login,
                 with_login(
-                    "HTTP 403: the sign-in does not cover this (missing: 'repo:write', 'x')",
+                    "HTTP 403: the sign-in lacks the required scopes (missing: 'repo:write', 'x')",
                 ),
             ),
             (
                 scopes(&[]),
                 login,
-                with_login("HTTP 403: the sign-in does not cover this"),
+                with_login("HTTP 403: the sign-in lacks the required scopes"),
             ),
         ] {
             assert_eq!(words(lack, command), expected);

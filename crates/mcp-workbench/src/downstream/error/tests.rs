@@ -119,12 +119,12 @@ fn a_server_that_was_given_up_is_told_with_what_it_did() {
         (
             GiveUp::Nonsense,
             "invalid_response",
-            "wrote 1000 lines in a row that are no messages",
+            "wrote 1000 consecutive lines that are not MCP messages",
         ),
         (
             GiveUp::EndlessMessage,
             "frame_too_large",
-            "wrote a message larger than 16 MiB without end",
+            "wrote a message larger than 16 MiB without ending it",
         ),
         (
             GiveUp::NotReading,
@@ -173,7 +173,7 @@ fn a_server_that_was_given_up_is_told_with_what_it_did() {
             retry_after: Duration::from_millis(2500),
         };
         let text = unavailable.to_string();
-        let begin = "failed 5 times within a minute and is left alone for 3 s; last failure: ";
+        let begin = "failed 5 times within a minute; retrying is paused for 3 s; last failure: ";
         assert_eq!(
             text.strip_prefix(begin),
             Some(&format!("{words} before answering initialize; stderr: bye")[..])
@@ -215,7 +215,8 @@ fn a_call_that_a_server_failed_has_its_words_its_code_and_its_outcome() {
         stderr: lines(&["bye"]),
         outcome: Outcome::Unknown,
     };
-    let invalid = "the server's answer has not exactly one of a result and an error";
+    let invalid =
+        "the server's response must have either a result or an error, not both or neither";
     let killed = "the server was killed by signal 9 (out of memory?) during the call; stderr: bye";
     let nameless = "the server answered with error -32000";
     let large = CallError::TooLarge { limit: 16 << 20 };
@@ -233,7 +234,7 @@ fn a_call_that_a_server_failed_has_its_words_its_code_and_its_outcome() {
             large,
             "frame_too_large",
             UNKNOWN,
-            "the server's answer is larger than 16 MiB",
+            "the server's response is larger than 16 MiB",
         ),
     ]);
 }
@@ -266,8 +267,18 @@ fn a_call_that_we_failed_has_its_words_its_code_and_its_outcome() {
             NOT_SENT,
             "the server no longer has this tool",
         ),
-        (silent, "call_timeout", UNKNOWN, "no answer within 0.5 s"),
-        (long, "call_timeout", NOT_SENT, "not finished within 3600 s"),
+        (
+            silent,
+            "call_timeout",
+            UNKNOWN,
+            "timed out after 0.5 s waiting for a response",
+        ),
+        (
+            long,
+            "call_timeout",
+            NOT_SENT,
+            "timed out: the call did not finish within 3600 s",
+        ),
         (overloaded, "overloaded", NOT_SENT, waiting),
         (ending(Outcome::Unknown), "shutting_down", UNKNOWN, end),
         (ending(Outcome::NotSent), "shutting_down", NOT_SENT, end),

@@ -60,7 +60,7 @@ pub(super) fn headers(endpoint: &RemoteEndpoint) -> Result<HeaderMap, ConnectErr
         let mut value = HeaderValue::try_from(value.as_str()).map_err(|_| unusable())?;
         value.set_sensitive(true);
         if is_ours(parsed.as_str()) {
-            tracing::warn!("header '{parsed}' of the entry is not sent: it is the transport's own");
+            tracing::warn!("ignoring header '{parsed}' of the entry: the transport sets it");
         } else {
             headers.append(parsed, value);
         }

@@ -40,7 +40,7 @@ pub(super) enum SendError {
     #[error("no connection")]
     Connect(#[source] ConnectFault),
     /// The connection broke, or what came is not HTTP.
-    #[error("no answer")]
+    #[error("no response")]
     Exchange(#[source] ExchangeError),
 }
 

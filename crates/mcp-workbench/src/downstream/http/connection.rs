@@ -37,7 +37,7 @@ pub(super) enum ExchangeError {
     Http(#[from] hyper::Error),
     #[error("unexpected `101 Switching Protocols` response")]
     SwitchingProtocols,
-    #[error("the request was withdrawn before it was sent")]
+    #[error("the request was cancelled before it was sent")]
     Withdrawn,
 }
 

@@ -39,13 +39,13 @@ pub(super) async fn renew(peer: Arc<Peer>, initialize: Frame, generation: u64) {
     let renewed = timeout(limit, handshake(&peer, &initialize, generation)).await;
     match renewed.unwrap_or(Err(HttpFault::Slow(limit))) {
         Ok((agreed, said)) => {
-            tracing::info!("the server has lost the session; a new one is open");
+            tracing::info!("the server lost the session; reconnected with a new one");
             peer.stage.send_replace(Stage::Open(agreed.clone()));
             peer.tell(Event::Renewed(said)).await;
             peer.tell(Event::Open(agreed)).await;
         }
         Err(fault) => {
-            tracing::warn!("the server has lost the session, and a new one failed: {fault}");
+            tracing::warn!("the server lost the session, and opening a new one failed: {fault}");
             peer.tell(Event::Tell(LinkEvent::Lost(fault))).await;
         }
     }

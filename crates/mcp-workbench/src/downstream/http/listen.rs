@@ -165,7 +165,7 @@ fn message_in(event: &StreamEvent) -> Option<Message> {
     let named = matches!(event.name.as_str(), "" | "message");
     let message = named.then(|| parse_on_one_line(&event.data).ok()).flatten();
     if message.is_none() {
-        tracing::debug!("an event is no message");
+        tracing::debug!("ignoring an event that is not an MCP message");
     }
     message
 }

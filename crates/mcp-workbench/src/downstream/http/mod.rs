@@ -187,7 +187,7 @@ impl HttpLink {
     pub(super) fn send(&mut self, frame: Frame) {
         self.reap();
         if self.era == Era::Modern {
-            tracing::debug!("a modern server is not sent notifications or answers");
+            tracing::debug!("not sending a notification or response to a modern server");
             return;
         }
         let share = self.peer.backlog.share(frame.len());
@@ -350,7 +350,9 @@ async fn send(peer: Arc<Peer>, frame: Frame, share: Share) {
     let sent = post(&peer, target, &outgoing, Some(share));
     match timeout(peer.times.connect, sent).await {
         Ok(Ok(response)) => discard(response).await,
-        Ok(Err(error)) => tracing::debug!("not taken: {}", error.into_setback().fault),
-        Err(_) => tracing::debug!("not taken in time"),
+        Ok(Err(error)) => {
+            tracing::debug!("failed to send a message: {}", error.into_setback().fault)
+        }
+        Err(_) => tracing::debug!("timed out sending a message"),
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn headers(
         let value = HeaderValue::try_from(value.as_str());
         let (Ok(name), Ok(mut value)) = (name, value) else {
             // The server misses it and says so.
-            tracing::debug!("an argument cannot stand in a header");
+            tracing::debug!("an argument cannot be sent in a header");
             continue;
         };
         value.set_sensitive(true);

@@ -352,7 +352,7 @@ impl RequestTask {
                 Ok(Message::Response(_)) => {}
                 Ok(message) => self.peer.pass_on(message, Origin::Request(self.id)).await,
                 Err(_) if self.is_broken_answer(&event.data) => return Err(HttpFault::Unreadable),
-                Err(_) => tracing::debug!("an event is no message"),
+                Err(_) => tracing::debug!("ignoring an event that is not an MCP message"),
             }
         }
     }

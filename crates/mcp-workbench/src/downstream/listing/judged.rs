@@ -75,8 +75,8 @@ impl ToolList {
             for name in self.judge(permissions) {
                 let name = visible(name.as_str());
                 let notice = format!(
-                    "tool '{name}' says of itself that it is harmless, and did not before; the rules of its \
-                     permissions go by what it said first, until the workbench is restarted"
+                    "tool '{name}' now declares itself harmless and did not before; its permissions follow the first \
+                     declaration until the workbench restarts"
                 );
                 tracing::warn!("{notice}");
                 self.notices.push(notice);

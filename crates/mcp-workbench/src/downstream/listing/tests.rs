@@ -118,17 +118,17 @@ fn a_broken_definition_is_withheld_with_its_reason() {
         (
             r#"{"name":"x","inputSchema":{},"a":1,"a":1}"#,
             "x",
-            "the definition has the key 'a' twice",
+            "the definition has the duplicate key 'a'",
         ),
         (
             r#"{"name":"x","inputSchema":{},"\u006eame":"y"}"#,
             "x",
-            "the definition has the key 'name' twice",
+            "the definition has the duplicate key 'name'",
         ),
         (
             r#"{"name":"x","inputSchema":{},"\u001b":1,"\u001b":1}"#,
             "x",
-            "the definition has the key '⟦U+001B⟧' twice",
+            "the definition has the duplicate key '⟦U+001B⟧'",
         ),
         (
             r#"{"name":"\u001b[2J\u202e"}"#,

@@ -105,10 +105,10 @@ impl ListWalk {
             return Some(Step::Done);
         };
         if !self.seen.insert(cursor.clone()) {
-            return Some(self.cut_short("because the server gave the same cursor twice"));
+            return Some(self.cut_short(" because the server repeated a cursor"));
         }
         if self.pages == MAX_PAGES {
-            return Some(self.cut_short(&format!("after {MAX_PAGES} pages")));
+            return Some(self.cut_short(&format!(": it has more than {MAX_PAGES} pages")));
         }
         self.cursor = Some(cursor);
         Some(Step::Next)
@@ -148,7 +148,7 @@ impl ListWalk {
     /// Notes that a later page could not be read; what came before it counts.
     pub(crate) fn cut_short(&mut self, why: &str) -> Step {
         self.notices
-            .push(format!("the list of tools was cut short {why}"));
+            .push(format!("the tool list is incomplete{why}"));
         Step::Done
     }
 

@@ -170,7 +170,7 @@ impl ProcessTable {
         let mut state = self.state();
         if !state.watching {
             if let Err(error) = set_child_subreaper(Some(getpid())) {
-                tracing::warn!("processes that leave their group cannot be followed: {error}");
+                tracing::warn!("cannot track processes that leave their process group: {error}");
             }
             self.watch_children()?;
             state.files_limit = Some(raise_files_limit());
@@ -186,7 +186,9 @@ impl ProcessTable {
                     state.known.insert(guard.pid());
                     state.guard = Some(guard);
                 }
-                Err(error) => tracing::warn!("servers will outlive a killed workbench: {error}"),
+                Err(error) => {
+                    tracing::warn!("servers will keep running if the workbench is killed: {error}")
+                }
             }
         }
         Ok(())
@@ -231,7 +233,7 @@ impl ProcessTable {
             found.iter().for_each(Found::kill);
             tokio::time::sleep(SWEEP_PAUSE).await;
         }
-        tracing::warn!("some processes of a server could not be killed");
+        tracing::warn!("failed to kill some processes of a server");
     }
 
     fn adopted(&self, marker: Option<&str>) -> Vec<Found> {
@@ -323,7 +325,7 @@ impl Process {
         if reaped {
             state.known.remove(&self.pid);
         } else {
-            tracing::warn!("process {} could not be killed", self.pid.as_raw_nonzero());
+            tracing::warn!("failed to kill process {}", self.pid.as_raw_nonzero());
         }
     }
 }

@@ -131,7 +131,7 @@ impl Subscription {
     pub(crate) fn take_answer(&mut self, id: u64, answer: &Answer) {
         match answer {
             Answer::Error(error) if error_code(error) == code::METHOD_NOT_FOUND.to_string() => {
-                tracing::debug!("the server does not tell of changes");
+                tracing::debug!("the server does not report changes");
                 self.refused(id);
             }
             _ => self.ended(id, Instant::now()),

@@ -316,7 +316,7 @@ impl Refresh {
         if self.renewed.is_some() {
             return Page::Lost;
         }
-        tracing::warn!("the changed list of tools cannot be read");
+        tracing::warn!("failed to read the changed tool list");
         self.finish(status);
         Page::Unreadable
     }

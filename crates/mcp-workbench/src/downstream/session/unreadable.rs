@@ -10,7 +10,7 @@ use crate::{
 
 /// Fails the call that an unreadable line may have been the answer to.
 pub(crate) fn take_bad_line(session: &mut Session, line: &Bytes) {
-    tracing::debug!("a line on stdout is no message");
+    tracing::debug!("ignoring a line on stdout that is not an MCP message");
     if let Some(id) = recover_answer_id(line).and_then(|id| id.as_u64()) {
         session
             .calls

@@ -100,7 +100,7 @@ impl CachedList {
     fn store(&self, server: &Server, grant: Option<&str>, learned: &Learned, secrets: &Secrets) {
         let stored = self.cache.store(server, grant, learned, secrets);
         if let Err(reason) = &stored {
-            tracing::debug!("its tools are not cached: {reason}");
+            tracing::debug!("not caching the tool list: {reason}");
         }
         self.state().not_cached = stored.err().map(Arc::new);
     }

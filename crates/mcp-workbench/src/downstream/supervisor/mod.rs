@@ -213,7 +213,7 @@ impl Supervisor {
 
     /// Notes that the server is not up, and tells those who wait for it.
     fn fail(&mut self, error: ConnectError) {
-        tracing::warn!("not started: {error}");
+        tracing::warn!("failed to start: {error}");
         if error.is_failed_start() {
             self.limiter.failed(Instant::now());
             // A protocol that is wrong may be the reason.
@@ -369,7 +369,7 @@ async fn end_session(mut session: Session, end: SessionEnd) -> Waiting {
             })
         }
         SessionEnd::GivenUp(why) => {
-            tracing::warn!("{why} and is stopped");
+            tracing::warn!("stopping the server: it {why}");
             let stderr = session.stderr_tail().await;
             session.end(|outcome| CallError::GivenUp {
                 why,
@@ -378,11 +378,11 @@ async fn end_session(mut session: Session, end: SessionEnd) -> Waiting {
             })
         }
         SessionEnd::Idle => {
-            tracing::info!("stopped: nobody used it");
+            tracing::info!("stopped: idle");
             session.end(|_| CallError::Internal)
         }
         SessionEnd::Retired => {
-            tracing::info!("stopped: the configuration has changed");
+            tracing::info!("stopped: its configuration changed");
             session.end(|_| CallError::Internal)
         }
         SessionEnd::Replaced => {

@@ -228,7 +228,7 @@ impl<'a> Start<'a> {
         match conversation.probe(patience).await {
             Ok(Probed::Met(met)) => self.finish(conversation, Ok(met)).await,
             Ok(Probed::Ended) => {
-                tracing::debug!("ended on server/discover; started again with initialize");
+                tracing::debug!("exited on server/discover; restarted with initialize");
                 drop(conversation);
                 self.known.question = Question::Deadly;
                 match self.in_era(Era::Legacy).await {
@@ -345,7 +345,7 @@ async fn list(
             Some(Step::Next) => {}
             Some(Step::Done) => return Ok(walk),
             None if walk.has_pages() => {
-                walk.cut_short("because a later page could not be read");
+                walk.cut_short(" because a later page could not be read");
                 return Ok(walk);
             }
             None => return Err(refused(phase, &answer, &conversation.link.secrets())),

@@ -107,7 +107,7 @@ fn a_failed_call_says_what_is_known() {
         ),
         (
             call_failed(CallError::InvalidAnswer),
-            "Error executing tool 'read' in server 'fs' (toolbox 'dev'): the server's answer has not exactly one of a result and an error",
+            "Error executing tool 'read' in server 'fs' (toolbox 'dev'): the server's response must have either a result or an error, not both or neither",
             json!({"code": "invalid_response", "outcome": "unknown"}),
         ),
         (

@@ -178,7 +178,7 @@ fn answers_of_an_unknown_kind_are_refused() {
     let mut workbench = connect(Setup::one(&script), &json!({}));
     let result = workbench.use_tool("x", "{}");
     assert!(
-        result.raw.contains("of a kind that is not known"),
+        result.raw.contains("unknown or incomplete resultType"),
         "{}",
         result.raw
     );

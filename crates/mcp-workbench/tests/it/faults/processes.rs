@@ -254,7 +254,7 @@ fn hangs_in_a_call() -> Row {
             let (took, text) = fails_in(bench, &TIMED_OUT);
             assert_eq!(
                 text,
-                "Error executing tool 't' in server 'fs' (toolbox 'dev'): no answer within 1 s"
+                "Error executing tool 't' in server 'fs' (toolbox 'dev'): timed out after 1 s waiting for a response"
             );
             assert!(took >= Duration::from_secs(1), "{took:?}");
             let journal = bench.journal();

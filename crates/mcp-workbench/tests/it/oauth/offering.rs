@@ -33,7 +33,7 @@ fn an_open_goes_on_when_the_user_has_signed_in() {
     assert_eq!(params["mode"], "url");
     assert_eq!(
         params["message"],
-        "MCP Workbench asks: sign in to server 'fs' of toolbox 'dev'? It wants to know who you are."
+        "MCP Workbench asks: sign in to server 'fs' of toolbox 'dev'? It requires you to sign in."
     );
     assert!(address(&asked).starts_with(&authority.issuer()), "{params}");
     let id = params["elicitationId"].as_str().unwrap().to_owned();

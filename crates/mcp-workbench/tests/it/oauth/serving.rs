@@ -38,8 +38,8 @@ fn without_a_sign_in_the_command_is_told_and_the_other_servers_are_there() {
     let opened = workbench.open("dev");
     assert_eq!(opened.tool_names(), ["o"]);
     let reason = format!(
-        "HTTP 401: not signed in (nobody has signed in); the user signs in with `mcp-workbench --config {config} \
-         login dev fs`, and then it works without a restart"
+        "HTTP 401: not signed in (nobody has signed in); the user must sign in with `mcp-workbench --config \
+         {config} login dev fs` (no restart needed)"
     );
     assert_eq!(
         opened.json()["_errors"],
@@ -136,8 +136,8 @@ fn a_token_that_is_good_for_less_names_what_is_missing() {
     server.set(|knobs| knobs.call_scope = Some("files:write".to_owned()));
     let failed = workbench.use_tool("t", "{}");
     assert_eq!(code(&failed), auth_required("rejected"));
-    let words = "HTTP 403: the sign-in does not cover this (missing: 'files:write'); the user signs in with \
-                 `mcp-workbench --config";
+    let words = "HTTP 403: the sign-in lacks the required scopes (missing: 'files:write'); the user must sign in \
+                 with `mcp-workbench --config";
     assert!(failed.error().contains(words), "{}", failed.raw);
     assert!(!failed.raw.contains(NOISE), "{}", failed.raw);
     assert_eq!(server.server().received("tools/call").len(), 1);

@@ -40,7 +40,7 @@ fn a_server_that_later_calls_a_tool_harmless_is_not_believed() {
     let opened = workbench.open("dev");
     let notices = opened.json()["notices"].to_string();
     assert!(
-        notices.contains("says of itself that it is harmless, and did not before"),
+        notices.contains("now declares itself harmless and did not before"),
         "{notices}"
     );
     assert_eq!(

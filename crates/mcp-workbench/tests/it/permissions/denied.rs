@@ -44,7 +44,7 @@ fn what_is_not_there_is_still_not_there() {
 #[test]
 fn a_rule_that_matches_nothing_is_warned_of() {
     let workbench = asked(&json!({"deny": ["wpie", "wipe"], "ask": ["*"]}));
-    workbench.wait_stderr("the rule 'wpie' of permissions matches no tool");
+    workbench.wait_stderr("permission rule 'wpie' matches no tool");
     let said = workbench.stderr();
     assert_eq!(said.matches("matches no tool").count(), 1, "{said}");
 }

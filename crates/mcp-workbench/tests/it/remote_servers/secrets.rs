@@ -33,7 +33,7 @@ fn credentials_do_not_follow_a_redirect_to_another_origin() {
             .connect();
         let result = workbench.open("dev");
         assert!(
-            result.error().contains("which is not followed"),
+            result.error().contains("the redirect was not followed"),
             "{}",
             result.error()
         );

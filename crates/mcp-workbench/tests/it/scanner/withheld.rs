@@ -193,7 +193,7 @@ fn instructions_with_a_hard_finding_are_left_out_and_told() {
     let notice = opened["notices"][0].as_str().unwrap();
     assert!(
         notice.contains(
-            "the server's instructions are left out: the hidden character U+202E (changes the \
+            "the server's instructions are omitted: the hidden character U+202E (changes the \
              direction of text) in /instructions"
         ),
         "{opened}"

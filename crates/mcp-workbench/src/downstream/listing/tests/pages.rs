@@ -92,7 +92,7 @@ fn notices_of(cursors: &mut dyn Iterator<Item = String>) -> (usize, Vec<String>)
 
 #[test]
 fn a_walk_in_a_circle_ends() {
-    let notice = "the list of tools was cut short because the server gave the same cursor twice";
+    let notice = "the tool list is incomplete because the server repeated a cursor";
     let circles: [(&[&str], usize); 4] = [
         (&[r#""a""#], 2),
         (&[r#""""#], 2),
@@ -108,7 +108,7 @@ fn a_walk_in_a_circle_ends() {
 #[test]
 fn a_walk_without_end_ends() {
     let mut cursors = (0..).map(|number| next(&format!(r#""{number}""#)));
-    let notice = "the list of tools was cut short after 100 pages";
+    let notice = "the tool list is incomplete: it has more than 100 pages";
     assert_eq!(notices_of(&mut cursors), (100, vec![notice.to_owned()]));
     let mut just_enough = (1..=100).map(|number| match number {
         100 => String::new(),
