@@ -1,21 +1,22 @@
-//! How long opens have waited for a server, so that none waits for a bad one twice.
+//! How long opens have waited for a server, so that no two opens wait for the same failing server.
 
 use tokio::time::Instant;
 
-/// How long opens have waited for a server.
+/// The state of waiting for a server at an open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Awaited {
-    /// Not at all since it was last up.
+    /// No open has waited since the server was last up.
     #[default]
     Never,
-    /// Since this moment. A caller that gave up and tries again does not start over.
+    /// Opens have waited since this moment. A caller that gave up and retries does not start over.
     Since(Instant),
-    /// Until they reported it as failed or still starting.
+    /// Opens have waited long enough and reported the server as failed or still starting.
     InVain,
 }
 
 impl Awaited {
-    /// Returns since when opens wait for the server, beginning now if none does; nothing if they have waited long enough.
+    /// Returns since when opens wait for the server, starting now if none does; `None` if they have waited long
+    /// enough.
     pub(crate) fn since(&mut self, now: Instant) -> Option<Instant> {
         match *self {
             Self::Never => {

@@ -29,7 +29,7 @@ type Write = Box<dyn FnOnce() + Send>;
 #[derive(Default)]
 struct Pending {
     writes: Vec<Write>,
-    /// Whether a task runs that will do them.
+    /// Set while a task runs that will do the writes.
     has_task: bool,
 }
 
@@ -75,7 +75,7 @@ impl DeferredWrites {
         }
     }
 
-    /// Waits until nothing was added for a while, or the workbench ends.
+    /// Waits until nothing was added for the pause, or the workbench ends.
     async fn quiet(&self) {
         let mut known = self.pending().writes.len();
         for _ in 0..MAX_PAUSES {

@@ -1,22 +1,21 @@
-//! What servers tell everybody, and not the caller of one call.
+//! Events of servers that concern all clients, not only the caller of one call.
 
 use rawjson::RawJson;
 
 use crate::ident::ServerIdentifier;
 
-/// Something that a server has told.
+/// An event of one server.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerEvent {
     pub server: ServerIdentifier,
     pub change: Change,
 }
 
-/// What can change on a server besides its tools.
+/// A change on a server that does not concern its tools.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
     Prompts,
-    /// Its list of resources or templates.
     Resources,
-    /// One resource; these are the parameters of the notification.
+    /// One resource, with the parameters of the notification.
     Resource(RawJson),
 }

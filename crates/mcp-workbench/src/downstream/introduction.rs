@@ -1,4 +1,4 @@
-//! What a server says of itself at its start.
+//! The description of a server in its first response.
 
 use rawjson::{Kind, RawJson};
 use serde::{Deserialize, Serialize};
@@ -8,33 +8,33 @@ use crate::{
     policy::scan,
 };
 
-/// What a server said of itself.
+/// The description that a server gave of itself: version, instructions and capabilities.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Introduction {
-    /// The revision of the protocol that is spoken with it; empty where it was never met.
+    /// The protocol revision of the connection; empty if the server was never connected.
     pub revision: String,
-    /// Its own name and version, as far as it tells them.
+    /// The server's name and version, if it names them.
     pub product: Option<String>,
-    /// How it wants to be used, in its words.
+    /// The server's instructions.
     pub instructions: Option<String>,
-    /// Why its words are left out, if they are.
+    /// The reason why the instructions are omitted, if they are.
     pub left_out: Option<String>,
-    /// The families of requests besides tools that it answers.
+    /// The request families besides tools that the server supports.
     pub families: Vec<ServerFamily>,
-    /// Whether it tells of changes of single resources.
+    /// Set if clients can subscribe to single resources.
     pub subscriptions: bool,
-    /// Whether its calls can outlive their requests.
+    /// Set if calls can run as tasks, which outlive their requests.
     pub tasks: bool,
 }
 
-/// A family of requests that a server may or may not answer.
+/// A family of requests that a server may support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum ServerFamily {
     Prompts,
     Resources,
     Completions,
-    /// Setting the level of log messages.
+    /// The level of log messages.
     Logging,
 }
 
@@ -46,7 +46,7 @@ impl ServerFamily {
         Self::Logging,
     ];
 
-    /// Its capability on the wire.
+    /// Returns its capability on the wire.
     pub(crate) fn capability(self) -> &'static str {
         match self {
             Self::Prompts => "prompts",
@@ -83,20 +83,20 @@ impl Introduction {
         }
     }
 
-    /// Whether the server answers requests of a family.
+    /// Returns true if the server supports a family.
     pub(crate) fn has(&self, family: ServerFamily) -> bool {
         self.families.contains(&family)
     }
 }
 
-/// Why a model is not given what a server says of how it wants to be used.
+/// Returns the reason why the instructions are omitted, if the scanner finds something in them.
 fn left_out(instructions: &str) -> Option<String> {
     let finding = scan::hard_in_instructions(instructions)?;
     tracing::warn!("omitting the server's instructions: {finding}");
     Some(format!("the server's instructions are omitted: {finding}"))
 }
 
-/// The revision that is spoken: a legacy server chooses it, a modern one is spoken to in ours.
+/// Returns the revision of the connection: a legacy server chooses it, a modern one gets ours.
 fn revision(result: &RawJson, era: Era) -> String {
     let chosen = result.member("protocolVersion");
     match (era, chosen.as_ref().and_then(RawJson::as_text)) {
@@ -106,7 +106,7 @@ fn revision(result: &RawJson, era: Era) -> String {
     }
 }
 
-/// What the server calls itself, with its version.
+/// Returns the server's name and version.
 fn product(result: &RawJson, era: Era) -> Option<String> {
     let identity = match era {
         Era::Legacy => result.member("serverInfo"),

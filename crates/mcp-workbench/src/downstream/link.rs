@@ -1,6 +1,5 @@
-//! The connection to one server, whatever carries it. The server's task owns it and knows no transport:
-//! it sends requests under ids of its own, hears events, and can tell of each request whether it has
-//! gone out.
+//! The connection to one server, independent of its transport. The server's task owns it: it sends requests under ids
+//! of its own, receives events, and can query for each request if it was sent.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -26,63 +25,63 @@ use crate::{
 /// A connection to a server.
 pub(crate) enum Link {
     Stdio(Box<StdioLink>),
-    /// A server at an address.
+    /// A remote server.
     Http(Box<HttpLink>),
 }
 
-/// What links have in common with the rest of the workbench.
+/// The parts of the workbench that all links share.
 #[derive(Clone)]
 pub(crate) struct LinkContext {
     pub(crate) processes: Arc<ProcessTable>,
-    /// Runs what outlives a link for a moment.
+    /// Runs tasks that outlive a link for a moment.
     pub(crate) tasks: TaskTracker,
     /// Settings for OAuth that all servers share.
     pub(crate) oauth: OAuthContext,
 }
 
-/// Where a message of a server came from.
+/// The origin of a message of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The connection as a whole: which request it belongs to is not told.
+    /// The connection as a whole; the message does not say which request it belongs to.
     Connection,
     /// The stream of this request.
     Request(u64),
 }
 
-/// What a link has to tell.
+/// An event of a link.
 pub(crate) enum LinkEvent {
     Message {
         message: Message,
         origin: Origin,
     },
-    /// The server wrote a line that is no message.
+    /// The server wrote a line that is not an MCP message.
     BadLine(Bytes),
-    /// The server has written nothing else for too long.
+    /// The server wrote too many such lines in a row.
     Nonsense,
-    /// The server is writing a message that is too large; this is its beginning.
+    /// The server is writing an oversized message; this is its beginning.
     TooLarge(Bytes),
-    /// The message that was too large is over; this is its end.
+    /// The oversized message ended; this is its end.
     TooLargeEnded(Bytes),
-    /// A request has failed by itself; the connection goes on.
+    /// A single request failed; the connection continues.
     Failed {
         id: u64,
         fault: HttpFault,
-        /// What is known of its effects.
+        /// The known effects of the request.
         outcome: Outcome,
     },
-    /// The server has lost the session, and a new one is being made. What was not sent yet is not sent to it.
+    /// The server lost the session, and the link opens a new one. Requests that were not sent yet are not sent to it.
     SessionLost,
-    /// The token belongs to another account now. What the server offers may have changed.
+    /// The token now belongs to a different account. The tools may have changed.
     AccountChanged,
-    /// The new session is open, and this is what the server said of itself. What it offers may have changed.
+    /// The new session is open, with the server's description of itself. The tools may have changed.
     Renewed(RawJson),
-    /// Nothing more will come from a remote server.
+    /// The connection to a remote server ended.
     Lost(HttpFault),
     Ended(Exit),
 }
 
 impl Link {
-    /// Makes the connection. Dropping it ends the server.
+    /// Opens the connection. Dropping it ends the server.
     pub(crate) async fn open(
         server: &Server,
         context: &LinkContext,
@@ -102,7 +101,7 @@ impl Link {
         }
     }
 
-    /// The era of the server, where its transport leaves no choice.
+    /// Returns the era of the server, if its transport determines it.
     pub(crate) fn fixed_era(&self) -> Option<Era> {
         match self {
             Self::Stdio(_) => None,
@@ -110,21 +109,21 @@ impl Link {
         }
     }
 
-    /// Whether the server is at an address and no child process.
+    /// Returns true if the server is remote, and not a child process.
     pub(crate) fn is_remote(&self) -> bool {
         matches!(self, Self::Http(_))
     }
 
-    /// Says in which era the next requests are made. A probe of the modern one may be followed by the legacy one.
+    /// Sets the era of the next requests. A probe of the modern era may be followed by the legacy one.
     pub(crate) fn set_era(&mut self, era: Era) {
         match self {
-            // The messages themselves say it all.
+            // The messages themselves contain the era.
             Self::Stdio(_) => {}
             Self::Http(link) => link.set_era(era),
         }
     }
 
-    /// Whether the server is told by a message that a request was taken back.
+    /// Returns true if a cancellation is sent to the server as a message.
     pub(crate) fn cancels_by_notification(&self) -> bool {
         match self {
             Self::Stdio(_) => true,
@@ -132,7 +131,7 @@ impl Link {
         }
     }
 
-    /// Sends a request. `headers` are those for arguments of its tool, where requests have headers.
+    /// Sends a request. `headers` are those for arguments of its tool, if the transport has headers.
     pub(crate) fn request(
         &mut self,
         id: u64,
@@ -146,7 +145,7 @@ impl Link {
         }
     }
 
-    /// Sends a notification, or the answer to a request of the server.
+    /// Sends a notification, or the response to a request of the server.
     pub(crate) fn send(&mut self, frame: Frame) {
         match self {
             Self::Stdio(link) => {
@@ -156,7 +155,7 @@ impl Link {
         }
     }
 
-    /// Completes the handshake in the revision that the server has chosen.
+    /// Completes the handshake in the revision that the server chose.
     pub(crate) fn initialized(&mut self, version: &str) {
         match self {
             Self::Stdio(link) => {
@@ -166,7 +165,7 @@ impl Link {
         }
     }
 
-    /// Takes a request back; returns what is known of its effects.
+    /// Withdraws a request; returns its known effects.
     pub(crate) fn withdraw(&mut self, request: FrameTicket) -> Outcome {
         match self {
             Self::Stdio(link) => {
@@ -180,7 +179,7 @@ impl Link {
         }
     }
 
-    /// What is known of the effects of a request that is not answered.
+    /// Returns the known effects of an unanswered request.
     pub(crate) fn outcome(&mut self, request: FrameTicket) -> Outcome {
         match self {
             Self::Stdio(link) => {
@@ -195,7 +194,7 @@ impl Link {
         }
     }
 
-    /// How many bytes wait to be sent.
+    /// Returns how many bytes are waiting to be sent.
     pub(crate) fn backlog(&mut self) -> usize {
         match self {
             Self::Stdio(link) => link.outbox().len(),
@@ -203,7 +202,7 @@ impl Link {
         }
     }
 
-    /// When the server has left unread for too long what is sent to it.
+    /// Returns the deadline for the server to read its input.
     pub(crate) fn stalls_at(&self) -> Option<Instant> {
         match self {
             Self::Stdio(link) => link.stalls_at(),
@@ -211,7 +210,7 @@ impl Link {
         }
     }
 
-    /// Begins to count anew how long the server leaves things unread.
+    /// Restarts the time that the server has to read its input.
     pub(crate) fn excuse_stall(&mut self) {
         match self {
             Self::Stdio(link) => link.excuse_stall(),
@@ -219,7 +218,7 @@ impl Link {
         }
     }
 
-    /// How much of the message that is too large has been read so far.
+    /// Returns how much of an oversized message was read so far.
     pub(crate) fn oversized_bytes(&self) -> u64 {
         match self {
             Self::Stdio(link) => link.oversized_bytes(),
@@ -227,7 +226,7 @@ impl Link {
         }
     }
 
-    /// Returns whether the server is in the middle of a message that is too large.
+    /// Returns true if the server is in the middle of an oversized message.
     pub(crate) fn is_mid_oversized(&self) -> bool {
         match self {
             Self::Stdio(link) => link.is_mid_oversized(),
@@ -235,7 +234,7 @@ impl Link {
         }
     }
 
-    /// The next thing that happens; sending goes on meanwhile. Cancel-safe.
+    /// Returns the next event, and sends meanwhile. Cancel-safe.
     pub(crate) async fn next_event(&mut self) -> LinkEvent {
         match self {
             Self::Stdio(link) => link.next_event().await,
@@ -243,7 +242,7 @@ impl Link {
         }
     }
 
-    /// What has come together with the last event, if it can be had without waiting.
+    /// Returns an event that arrived together with the last one, without waiting.
     pub(crate) fn ready_event(&mut self) -> Option<LinkEvent> {
         match self {
             Self::Stdio(link) => link.ready_event(),
@@ -251,7 +250,7 @@ impl Link {
         }
     }
 
-    /// The last lines that the server wrote to stderr.
+    /// Returns the last lines that the server wrote to stderr.
     pub(crate) async fn stderr_tail(&mut self) -> Vec<String> {
         match self {
             Self::Stdio(link) => link.stderr_tail().await,
@@ -259,7 +258,7 @@ impl Link {
         }
     }
 
-    /// The values that must not appear in messages about this server.
+    /// Returns the values to redact in messages about this server.
     pub(crate) fn secrets(&self) -> Cow<'_, Secrets> {
         match self {
             Self::Stdio(link) => Cow::Borrowed(link.secrets()),
@@ -267,7 +266,7 @@ impl Link {
         }
     }
 
-    /// Makes the end of the server count from `since`.
+    /// Makes the deadlines for ending the server count from `since`.
     pub(crate) fn closing_since(&mut self, since: Instant) {
         match self {
             Self::Stdio(link) => link.closing_since(since),

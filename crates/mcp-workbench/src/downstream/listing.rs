@@ -1,5 +1,4 @@
-//! A server's list of tools: the walk over its pages, the check of each definition, and the immutable
-//! result.
+//! A server's tool list: the walk over its pages, the check of each definition, and the immutable result.
 
 mod judged;
 mod pinned;
@@ -31,27 +30,27 @@ use crate::{
 pub(crate) use pinned::PinRules;
 pub(crate) use walk::{ListWalk, Step};
 
-/// Why the second tool of one name is withheld.
-const LISTED_TWICE: &str = "the server lists this name twice; the first is kept";
+/// The reason why a duplicate tool is withheld.
+const DUPLICATE_NAME: &str = "duplicate tool name; only the first tool is used";
 
-/// The tools of one server that are offered, as it described them.
+/// The offered tools of one server, unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToolList {
     tools: Vec<ToolDefinition>,
     by_name: HashMap<ToolName, usize, foldhash::fast::RandomState>,
-    /// Tools that the configuration does not permit, and why.
+    /// Tools that the configuration denies, with the reasons.
     denied: HashMap<ToolName, Reason>,
-    /// What the server has said of its tools so far, where there are rules about that.
+    /// The annotations of the tools so far, if permission rules use them.
     said: HintHistory,
-    /// Tools that are not offered, and why.
+    /// Tools that are not offered, with the reasons.
     pub withheld: Vec<Withheld>,
-    /// What else a reader should know of this list.
+    /// Notices about the list.
     pub notices: Vec<String>,
     /// The bound of the configuration at which reading the list stopped, with the number of tools that fit.
     pub incomplete: Option<String>,
-    /// What the server said of itself at its start.
+    /// The server's description of itself.
     pub introduction: Introduction,
-    /// How long the list may be kept, and by whom.
+    /// How long the list may be cached, and for whom.
     pub hints: CacheHints,
 }
 
@@ -71,20 +70,20 @@ impl Default for ToolList {
     }
 }
 
-/// The rules by which a list is made of what a server says.
+/// The rules that turn a server's snapshot into a list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListRules<'a> {
     pub(crate) filters: &'a ToolFilters,
-    /// Which of them may be called.
+    /// The rules about calls.
     pub(crate) permissions: &'a Permissions,
-    /// What is done about arguments that are marked for headers.
+    /// The handling of arguments that are marked as headers.
     pub(crate) marks: Marks,
-    /// What is done about tools that are not what the lock file has.
+    /// The handling of tools that differ from the lock file.
     pub(crate) pins: Option<PinRules<'a>>,
 }
 
 impl<'a> ListRules<'a> {
-    /// Those of a server that speaks in a way.
+    /// Returns the rules for a server of an era.
     pub(crate) fn of(server: &'a Server, era: Era) -> Self {
         let marks = match (&server.transport, era) {
             (Transport::Remote(_), Era::Modern) => Marks::Followed,
@@ -98,7 +97,7 @@ impl<'a> ListRules<'a> {
         }
     }
 
-    /// The same for a server of which something is pinned.
+    /// Adds the pins of the server.
     pub(crate) fn with_pins(self, pins: &'a ServerPins, mode: PinMode) -> Self {
         Self {
             pins: Some(PinRules { pins, mode }),
@@ -106,7 +105,7 @@ impl<'a> ListRules<'a> {
         }
     }
 
-    /// Whether somebody has approved exactly this definition with its finding.
+    /// Returns true if exactly this definition was approved with its finding.
     fn releases(&self, name: &ToolName, definition: &RawJson, code: &str) -> bool {
         let tool = (name.as_str(), definition);
         self.pins.is_some_and(|it| it.pins.releases(tool, code))
@@ -123,37 +122,37 @@ impl<'a> ListRules<'a> {
     }
 }
 
-/// What is done about arguments that are marked for headers.
+/// The handling of arguments that are marked as headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Marks {
-    /// They are sent as headers, and a tool whose marks are wrong cannot be offered.
+    /// Marked arguments are sent as headers, and a tool with invalid marks is withheld.
     Followed,
-    /// There are no headers.
+    /// The transport or the era has no such headers.
     Ignored,
 }
 
-/// One tool, byte for byte as its server described it.
+/// One tool, byte for byte as its server defined it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToolDefinition {
     pub name: ToolName,
-    /// The whole definition, an object.
+    /// The complete definition, an object.
     pub definition: RawJson,
     /// The arguments that are also sent as headers.
     pub headers: Vec<ParameterHeader>,
-    /// Why the user is asked before it runs; nothing if it simply runs.
+    /// The reason to ask the user before each call; `None` if no question is needed.
     pub asks: Option<Reason>,
-    /// The code of the finding that somebody has approved it with, if the scanner finds something in it.
+    /// The code of the finding that was approved, if the scanner has one.
     pub released: Option<&'static str>,
 }
 
 impl ToolDefinition {
-    /// Returns the digest by which a user's consent names this definition.
+    /// Returns the digest that a user's consent refers to.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
-        // The canonical form, as for pins: a server that reorders its keys has not changed the tool.
+        // In canonical form, as for pins: a server that reorders its keys has not changed the tool.
         Sha256::digest(canonical(&self.definition)).into()
     }
 
-    /// The headers of a call with these arguments.
+    /// Returns the headers of a call with these arguments.
     pub(crate) fn headers(&self, arguments: &RawJson) -> Vec<(String, String)> {
         let values = self.headers.iter().filter_map(|marked| {
             let value = headers::encode(&marked.value(arguments)?);
@@ -166,42 +165,40 @@ impl ToolDefinition {
 /// A tool that is not offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Withheld {
-    /// Its name, or its place where it has none, with nothing hidden in it.
+    /// Its name with hidden characters made visible, or its position if it has no name.
     pub tool: String,
-    /// Why it is not offered.
     pub reason: String,
-    /// Its name as the server spells it, or its place where it has none.
+    /// Its name as the server spells it, or its position if it has no name.
     #[serde(skip)]
     pub name: ToolName,
-    /// What kind of reason that is.
+    /// The kind of the reason.
     #[serde(skip)]
     pub cause: Cause,
 }
 
-/// Why a tool is not offered.
+/// The kind of reason why a tool is not offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// Its definition cannot be passed on.
     Definition,
-    /// The scanner finds something in its definition that nobody has approved.
+    /// The scanner has a finding that is not approved.
     Finding(Reviewable),
     /// The configuration does not permit it.
     NotPermitted,
-    /// It is not what was approved.
+    /// It differs from what was approved.
     NotApproved,
 }
 
-/// A definition with a finding, which somebody may approve.
+/// A definition with a finding, which the user can approve.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reviewable {
-    /// The whole definition, an object.
+    /// The complete definition, an object.
     pub definition: RawJson,
-    /// The code of the finding.
     pub code: &'static str,
 }
 
 impl ToolList {
-    /// The tools in the server's order.
+    /// Returns the tools in the server's order.
     pub(crate) fn tools(&self) -> &[ToolDefinition] {
         &self.tools
     }
@@ -212,12 +209,12 @@ impl ToolList {
         tools.map(|tool| tool.definition.as_bytes().len()).sum()
     }
 
-    /// The tool of this name.
+    /// Returns the tool of this name.
     pub(crate) fn get(&self, name: &str) -> Option<&ToolDefinition> {
         Some(&self.tools[*self.by_name.get(name)?])
     }
 
-    /// The list of what the server offers and the filters let through.
+    /// Creates the list of the tools that the rules let through.
     pub(crate) fn of(snapshot: &ServerSnapshot, rules: &ListRules<'_>) -> Self {
         let filters = rules.filters;
         let mut list = Self {
@@ -235,7 +232,7 @@ impl ToolList {
                     names.insert(name);
                 }
                 Ok(name) if !names.insert(name.clone()) => {
-                    let reason = rules.fault_reason(LISTED_TWICE);
+                    let reason = rules.fault_reason(DUPLICATE_NAME);
                     list.withhold(&name, reason, Cause::Definition);
                 }
                 Ok(name) => list.offer_checked(name, definition, rules),
@@ -267,7 +264,7 @@ impl ToolList {
 }
 
 impl ToolList {
-    /// Offers a tool whose definition can be passed on, unless the scanner finds something in it that nobody has approved.
+    /// Offers a tool with a valid definition, unless the scanner has a finding that is not approved.
     fn offer_checked(&mut self, name: ToolName, definition: &RawJson, rules: &ListRules<'_>) {
         let finding = scan::hard(definition);
         let approvable = finding.as_ref().filter(|it| it.can_be_approved());
@@ -313,7 +310,7 @@ impl ToolList {
     }
 }
 
-/// Returns the names of the tools that filters let through, whatever else is wrong with their definitions.
+/// Returns the names of the tools that the filters let through, even if their definitions are invalid.
 pub(crate) fn listed_names(snapshot: &ServerSnapshot, filters: &ToolFilters) -> Vec<ToolName> {
     let names = snapshot.definitions.iter().filter_map(|definition| {
         let name = definition.member("name")?;
@@ -322,7 +319,7 @@ pub(crate) fn listed_names(snapshot: &ServerSnapshot, filters: &ToolFilters) -> 
     names.filter(|name| filters.allows(name.as_str())).collect()
 }
 
-/// The arguments of a tool that are also sent as headers; else what is wrong with how they are marked.
+/// Returns the arguments of a tool that are also sent as headers, or the problem with their marks.
 fn marked(definition: &RawJson, marks: Marks) -> Result<Vec<ParameterHeader>, String> {
     match (marks, definition.member("inputSchema")) {
         (Marks::Followed, Some(schema)) => {
@@ -332,7 +329,7 @@ fn marked(definition: &RawJson, marks: Marks) -> Result<Vec<ParameterHeader>, St
     }
 }
 
-/// The name of a tool whose definition can be passed on; else what is wrong with it.
+/// Returns the name of a tool with a valid definition, or the problem with the definition.
 fn check_definition(definition: &RawJson) -> Result<ToolName, String> {
     let members = definition
         .members()

@@ -1,6 +1,6 @@
-//! The servers' side. Each server of each toolbox is one supervised task that owns its process, its
-//! ids, its pending calls and its deadlines; everybody else holds a [`ServerHandle`] and talks to it
-//! by messages. Nothing is started before somebody needs it.
+//! The downstream side. Each server of each toolbox is one supervised task that owns its process, its ids, its
+//! pending calls and its deadlines; everything else holds a [`ServerHandle`] and sends it messages. A server starts
+//! when it is first needed.
 
 mod asks;
 mod awaited;

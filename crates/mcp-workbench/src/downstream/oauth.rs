@@ -22,9 +22,9 @@ use crate::{
 /// Settings that all servers share.
 #[derive(Debug, Clone)]
 pub(crate) struct OAuthContext {
-    /// The directory that tokens are kept in, if there is one.
+    /// The directory where tokens are stored, if there is one.
     pub(crate) state: Option<PathBuf>,
-    /// How the program is called to sign in.
+    /// The command line that signs in.
     program: Invocation,
 }
 
@@ -42,12 +42,12 @@ impl OAuthContext {
 pub(crate) struct OAuthClient {
     account: Account,
     tokens: Tokens,
-    /// The command that signs in; none where the entry has credentials of its own.
+    /// The command that signs in; `None` if the entry has client credentials.
     command: Option<Arc<str>>,
 }
 
 impl OAuthClient {
-    /// Returns the client of a server, or `None` if nobody signs in to it.
+    /// Returns the client of a server, or `None` if the server needs no sign-in.
     pub(crate) fn new(
         endpoint: &RemoteEndpoint,
         place: &ServerIdentifier,
@@ -175,7 +175,7 @@ fn grant_of(account: &Account, signed_in: impl FnOnce() -> Option<String>) -> Op
 
 /// Holds the OAuth client of one server, which is created at its first start.
 pub(crate) struct ServerOAuth {
-    /// None if nobody signs in to the server.
+    /// `None` if the server needs no sign-in.
     oauth: OnceLock<Option<OAuthClient>>,
     /// The right to offer a sign-in: to one user at a time.
     offer: Semaphore,
@@ -212,12 +212,12 @@ impl ServerOAuth {
         self.oauth.get()?.as_ref()
     }
 
-    /// Takes the right to offer a sign-in; none while another user is asked.
+    /// Takes the permit to offer a sign-in; `None` while another user is asked.
     pub(crate) fn offer(&self) -> Option<SemaphorePermit<'_>> {
         self.offer.try_acquire().ok()
     }
 
-    /// Ends what runs beside the server.
+    /// Stops the background work of the client.
     pub(crate) fn end(&self) {
         if let Some(oauth) = self.get() {
             oauth.end();

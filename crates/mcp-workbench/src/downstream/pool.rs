@@ -1,5 +1,5 @@
-//! All servers of a configuration. Their tasks exist from the first need on; the processes start when
-//! a task is asked for something.
+//! All servers of a configuration. Each gets a task when it is first needed; the process starts when the task gets a
+//! command.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -34,30 +34,30 @@ use crate::{
     offload::run_blocking,
 };
 
-/// How long the ends of all processes are waited for: a little more than the ladder takes.
+/// How long the shutdown waits for all processes: a little more than ending one takes.
 const LAST_WAIT: Duration = Duration::from_millis(4500);
 
-/// How many events a slow listener may be behind before it misses some.
+/// How many events a slow subscriber may lag behind before it misses some.
 const EVENTS: usize = 256;
 
-/// Whether a server whose entry is as before is left alone.
+/// Decides if a server with an unchanged entry is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Renewal {
     IfNeeded,
-    /// It is not: something has changed that its entry only names.
+    /// It is replaced: something that its entry refers to has changed.
     Always,
 }
 
 /// The tasks of all servers.
 pub(crate) struct Pool {
     tasks: TaskTracker,
-    /// What the configuration says about questions of servers.
+    /// The settings for questions of servers.
     questions: Mutex<QuestionRules>,
     context: SupervisorContext,
 }
 
 impl Pool {
-    /// A pool for a configuration, without servers.
+    /// Creates a pool for a configuration, without servers.
     pub(crate) fn new(config: &Config) -> Self {
         let tasks = TaskTracker::new();
         let shutdown = Arc::new(Shutdown::default());
@@ -89,14 +89,14 @@ impl Pool {
         }
     }
 
-    /// Makes the task of a server. Nothing is started before it is asked for something, and it ends when its handle is
-    /// dropped everywhere: whoever makes a call holds one.
+    /// Creates the task of a server. The server starts when the task gets its first command. The task ends when its
+    /// last handle is dropped; every pending call holds one.
     pub(crate) fn add(&self, toolbox: &ToolboxName, server: &Arc<Server>) -> ServerHandle {
         self.run(toolbox, server, Status::default())
     }
 
-    /// Has a server take up its entry as it is now, if it is reached as before; else makes another one that takes its
-    /// place. Calls of the old one are not touched.
+    /// Updates a server to its current entry if it is reached as before; otherwise creates a new server that replaces
+    /// it. Calls of the old one continue.
     pub(crate) fn renew(
         &self,
         toolbox: &ToolboxName,
@@ -122,7 +122,7 @@ impl Pool {
         }
     }
 
-    /// Takes up what a changed configuration says that holds for all servers. Servers that run are told at their
+    /// Adopts the settings of a changed configuration that concern all servers. Running servers get them at their
     /// next start.
     pub(crate) fn adapt(&self, config: &Config) {
         *self.questions() = QuestionRules::of(config);
@@ -153,8 +153,8 @@ impl Pool {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The server of a task and its own name for it, from the name that was given out to this principal; nothing
-    /// if it was not.
+    /// Returns the server of a task and its own name for the task, from the name that this principal got; `None` if
+    /// the principal did not get it.
     pub(crate) fn open_task(
         &self,
         sealed: &str,
@@ -163,15 +163,15 @@ impl Pool {
         open_task(&self.context.sealer, sealed, principal)
     }
 
-    /// What servers tell everybody from now on.
+    /// Subscribes to the events of all servers.
     pub(crate) fn events(&self) -> broadcast::Receiver<ServerEvent> {
         self.context.events.subscribe()
     }
 
-    /// Tells everybody that what a server has may be different now.
+    /// Announces that the features of a server may have changed.
     pub(crate) fn announce(&self, server: &ServerIdentifier) {
         for change in [Change::Prompts, Change::Resources] {
-            // Nobody listens in a mode that has no use for it.
+            // Without subscribers the event is dropped.
             let _ = self.context.events.send(ServerEvent {
                 server: server.clone(),
                 change,
@@ -179,12 +179,11 @@ impl Pool {
         }
     }
 
-    /// What is pinned of servers.
     pub(crate) fn pins(&self) -> &Arc<Pins> {
         &self.context.pins
     }
 
-    /// Has first contacts written, and what has changed and was told, when nobody waits for it.
+    /// Writes first contacts and reported changes in the background.
     pub(crate) fn record_soon(&self) {
         let pins = Arc::clone(&self.context.pins);
         if pins.has_news() {
@@ -192,12 +191,12 @@ impl Pool {
         }
     }
 
-    /// Runs something beside the servers that ends when they do.
+    /// Runs a task that ends with the servers.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(task);
     }
 
-    /// Ends all servers. Their time counts from `since`, when the end of the workbench began.
+    /// Ends all servers. Their deadlines count from `since`, the begin of the shutdown.
     pub(crate) async fn shut_down(&self, since: Instant) {
         self.context.links.processes.closing_since(since);
         self.context.shutdown.begin(since);
@@ -218,11 +217,11 @@ impl Pool {
     }
 }
 
-/// What the configuration says about questions of all servers.
+/// The settings for questions of all servers.
 struct QuestionRules {
-    /// The answer to a question for roots, where the configuration gives it.
+    /// The answer to `roots/list`, if the configuration gives it.
     roots: Option<RawJson>,
-    /// Whether questions name the server that asks.
+    /// Set if questions name the server that asks.
     names_asker: bool,
 }
 
@@ -235,14 +234,14 @@ impl QuestionRules {
     }
 }
 
-/// The answer to a server that asks for roots, where the configuration gives it.
+/// Returns the answer to `roots/list`, if the configuration gives it.
 fn roots_of(config: &Config) -> Option<RawJson> {
     let roots = config.roots.as_ref()?;
     let roots: Vec<_> = roots.iter().map(|uri| json!({ "uri": uri })).collect();
     Some(RawJson::of(&json!({ "roots": roots })))
 }
 
-/// The end of the workbench, as the servers see it.
+/// The shutdown signal for the servers.
 #[derive(Default)]
 pub(crate) struct Shutdown {
     token: CancellationToken,
@@ -263,7 +262,7 @@ impl Shutdown {
         self.token.cancelled().await;
     }
 
-    /// When it began; now, if it has not.
+    /// Returns when the shutdown began; now, if it has not.
     pub(crate) fn since(&self) -> Instant {
         self.since.get().copied().unwrap_or_else(Instant::now)
     }

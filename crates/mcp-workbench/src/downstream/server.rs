@@ -1,8 +1,8 @@
-//! One server: the handle that everybody holds, and the task that owns everything else.
+//! One server: the handle that callers hold, and the task that owns everything else.
 //!
-//! No lock and no shared table is needed here: the pending calls, the ids, the deadlines and the
-//! process belong to the one task, so a call can be completed by an answer, a timeout, a cancel, an
-//! exit or a shutdown, and exactly one of them finds it there.
+//! No lock and no shared table is needed here: the pending calls, the ids, the deadlines and the process belong to
+//! the one task. A call can be completed by a response, a timeout, a cancellation, an exit or a shutdown, and exactly
+//! one of them finds it in the table.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -40,7 +40,7 @@ use crate::{
     wire::ResultMarks,
 };
 
-/// The way to one server. Cheap to clone.
+/// The handle of one server. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ServerHandle {
     pub(crate) commands: mpsc::UnboundedSender<Command>,
@@ -48,124 +48,124 @@ pub(crate) struct ServerHandle {
     pub(crate) about: Arc<About>,
 }
 
-/// What the calls of one server have in common.
+/// The data that all calls of one server share.
 pub(crate) struct About {
     pub(crate) tickets: AtomicU64,
     pub(crate) identifier: ServerIdentifier,
     pub(crate) entry: Mutex<Arc<Entry>>,
-    /// Whether somebody follows its list of tools.
+    /// Set if somebody follows its tool list.
     pub(crate) is_followed: AtomicBool,
     /// Its tools from earlier runs.
     pub(crate) cached_list: CachedList,
-    /// Seals the names of tasks.
+    /// Seals task names.
     pub(crate) sealer: Arc<Sealer>,
-    /// How it is signed in to.
+    /// The OAuth state of the server.
     pub(crate) oauth: ServerOAuth,
     /// How long opens have waited for it.
     pub(crate) awaited: Mutex<Awaited>,
     /// Text on its stdout that is not a message.
     pub(crate) stray: StrayText,
-    /// Tells it from every other server of this process, one that had the same names before included.
+    /// A number that no other server of this process has, not even an earlier one of the same name.
     pub(crate) number: u64,
 }
 
 impl About {
-    /// What the configuration says now.
+    /// Returns the current configuration of the server.
     pub(crate) fn entry(&self) -> Arc<Entry> {
         let entry = self.entry.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&entry)
     }
 }
 
-/// What is known of a server without asking it.
+/// The published status of a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Status {
     pub phase: Phase,
-    /// The tools it offered when it was last asked.
+    /// The tools of its last list.
     pub tools: Option<Arc<ToolList>>,
-    /// Whether it has said that its tools have changed, and was not asked again yet.
+    /// Set if the server announced a change of its tools that was not read yet.
     pub stale: bool,
-    /// Whether the tools are those of an earlier run, and the server was not up since.
+    /// Set if the tools are from an earlier run and the server was not up since.
     pub from_cache: bool,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Phase {
-    /// Nobody has needed it yet.
+    /// It was not needed yet.
     #[default]
     Untried,
     Starting,
-    /// It runs and has told its tools.
+    /// It runs and has listed its tools.
     Up,
-    /// It ran, has ended, and is started again when somebody needs it.
+    /// It has ended, and restarts when it is needed.
     Resting,
     /// It could not be started.
     Failed(Arc<ConnectError>),
 }
 
-/// What the task is asked for. The channel has no bound of its own: the requests of all clients
-/// together are bounded where they are read, and each has at most a few of these here at once.
+/// A command for the task. The channel has no bound of its own: the requests of all clients together are bounded
+/// where they are read, and each has at most a few commands here at once.
 pub(crate) enum Command {
-    /// Be up, with a list that is current.
+    /// Start the server if necessary, and reply with a current list.
     Connect {
         reply: ConnectReply,
         urgency: Urgency,
         client: Arc<dyn ClientHandle>,
     },
     Call(Box<QueuedCall>),
-    /// The caller is no longer interested.
+    /// The caller dropped the call.
     Cancel(CallTicket),
-    /// A call is between two of its requests, or not any more.
+    /// A multi-step call begins or ends a pause between two of its requests.
     Follow(Following),
     /// The entry of the server has changed, but not how it is reached.
     Adapt(Adaption),
-    /// The lock file has changed: tools are compared with it again.
+    /// The lock file has changed: compare the tools with it again.
     Recheck,
-    /// Another server takes this one's place: it is to be told what must hold for it too.
+    /// A new server replaces this one: send it the state to inherit.
     HandOver(mpsc::UnboundedSender<Self>),
-    /// What held for the server whose place this one has taken.
+    /// The state of the server that this one replaces.
     Inherit(Resubscriptions),
 }
 
-/// Where a call stands that takes several requests.
+/// The state of a multi-step call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Following {
-    /// It will be gone on with: the server is not idle.
+    /// Another request of the call will follow: the server is not idle.
     Began,
     Ended,
 }
 
-/// Who needs a server to be up.
+/// The reason why a server is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Urgency {
-    /// Somebody asks for the server itself: a pause after a failed start does not hold for them.
+    /// A caller asks for the server itself: the pause after a failed start does not apply.
     AskedFor,
-    /// A call needs it, or an open that retries it: the pause holds.
+    /// A call needs it, or an open retries it: the pause applies.
     ForCall,
 }
 
 pub(crate) type ConnectReply = oneshot::Sender<Result<Arc<ToolList>, Arc<ConnectError>>>;
 
-/// Tells the calls of one server apart.
+/// Identifies a call of one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CallTicket(pub(crate) u64);
 
-/// A call that has not been answered. It is moved often, and so on the heap.
+/// An unanswered call. It is on the heap because it is moved often.
 pub(crate) struct QueuedCall {
     pub(crate) ticket: CallTicket,
     pub(crate) call: Call,
     pub(crate) reply: AnswerReceiver,
-    /// How often the server has ended before a byte of the call could be sent.
+    /// How often the server ended before a byte of the call was sent.
     pub(crate) put_back: u32,
     /// The headers of its arguments.
     pub(crate) headers: Box<[(String, String)]>,
-    /// How the server speaks that has answered it.
+    /// The era of the server that answered.
     pub(crate) answered_by: Option<Era>,
-    /// The marks of its result.
+    /// The marks in its result.
     pub(crate) marks: ResultMarks,
-    /// When it was last given to a connection.
+    /// The time at which it was last passed to a connection.
     pub(crate) sent_at: Option<Instant>,
-    /// When it ends at the latest, from its first sending on.
+    /// The deadline of the call, counted from its first sending.
     pub(crate) ends_at: Option<Instant>,
 }
 
@@ -200,7 +200,7 @@ impl ServerHandle {
         &self.about.identifier
     }
 
-    /// What is known of the server now.
+    /// Returns the current status of the server.
     pub(crate) fn status(&self) -> Status {
         let mut status = self.status.borrow().clone();
         if status.tools.is_none() {
@@ -210,7 +210,7 @@ impl ServerHandle {
         status
     }
 
-    /// Returns why the last snapshot of the server is not in the cache, if it is not.
+    /// Returns the reason why the last snapshot is not in the cache, if there is one.
     pub(crate) fn not_cached(&self) -> Option<Arc<NotCached>> {
         self.about.cached_list.not_cached()
     }
@@ -225,32 +225,31 @@ impl ServerHandle {
         self.about.stray.get()
     }
 
-    /// Returns the number that tells this server from every other one of this process.
+    /// Returns the unique number of this server.
     pub(crate) fn number(&self) -> u64 {
         self.about.number
     }
 
-    /// Returns how the server is signed in to.
     pub(crate) fn oauth(&self) -> &ServerOAuth {
         &self.about.oauth
     }
 
-    /// Looks at what is known of the server, without copying it. No other status of the server may be read meanwhile.
+    /// Reads the status of the server without copying it. `look` must not read any status of this server.
     pub(crate) fn inspect<T>(&self, look: impl FnOnce(&Status) -> T) -> T {
         look(&self.status.borrow())
     }
 
-    /// What is known of the server, to be followed. It does not keep the server.
+    /// Subscribes to the status of the server. The subscription does not keep the server alive.
     pub(crate) fn updates(&self) -> watch::Receiver<Status> {
         self.status.clone()
     }
 
-    /// Whether nobody has said before that they follow the server's list of tools.
+    /// Returns true for the first caller, which is to follow the server's tool list.
     pub(crate) fn is_first_to_follow(&self) -> bool {
         !self.about.is_followed.swap(true, Ordering::Relaxed)
     }
 
-    /// Asks the server to be up with a current list, for a client. The request is made now; the future only waits,
+    /// Requests a running server with a current list, for a client. The command is sent now; the future only waits,
     /// and dropping it does not stop the start.
     pub(crate) fn connect(
         &self,
@@ -258,7 +257,7 @@ impl ServerHandle {
         client: Arc<dyn ClientHandle>,
     ) -> impl Future<Output = Result<Arc<ToolList>, Arc<ConnectError>>> + use<> {
         let (reply, answer) = oneshot::channel();
-        // Without a task the reply is dropped, and the answer is the one below.
+        // Without a task the reply is dropped, and the error below is returned.
         let _ = self.commands.send(Command::Connect {
             reply,
             urgency,
@@ -271,25 +270,24 @@ impl ServerHandle {
         }
     }
 
-    /// Makes a call, starting the server for it if need be. What the server asks in place of an answer is asked
-    /// of the client, where the client does not take such questions as answers. Dropping the future cancels the
-    /// call.
+    /// Makes a call and starts the server if necessary. Questions in the response are put to the client, unless the
+    /// client accepts such responses itself. Dropping the future cancels the call.
     pub(crate) async fn call(&self, call: Call) -> Result<RawJson, CallError> {
         self.send(call).await?.result(self).await
     }
 
-    /// Sends a call once, starting the server for it if need be. Dropping the future cancels the call.
+    /// Sends a call once and starts the server if necessary. Dropping the future cancels the call.
     pub(crate) async fn send(&self, call: Call) -> Result<CallEnd, CallError> {
         Ok(CallEnd::of(self.call_once(call).await?))
     }
 
-    /// A ticket for a call.
+    /// Returns a new ticket for a call.
     pub(crate) fn ticket(&self) -> CallTicket {
         CallTicket(self.about.tickets.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Makes a call, starting the server for it if need be. What comes of it is given to `then`, once and as soon
-    /// as it is known, by the task of the server: that must not take long.
+    /// Makes a call and starts the server if necessary. The task of the server calls `then` once with the outcome, as
+    /// soon as it is known, so `then` must return quickly.
     pub(crate) fn call_then(
         &self,
         ticket: CallTicket,
@@ -304,9 +302,9 @@ impl ServerHandle {
         }
     }
 
-    /// Takes a call back. What comes of it is still told.
+    /// Cancels a call. Its outcome is still reported.
     pub(crate) fn cancel(&self, ticket: CallTicket) {
-        // Without a task the call is over anyway.
+        // Without a task the call has ended already.
         let _ = self.commands.send(Command::Cancel(ticket));
     }
 
@@ -333,7 +331,7 @@ impl ServerHandle {
         self.about.entry()
     }
 
-    /// Has the server take up an entry by which it is reached as before.
+    /// Updates the server to an entry by which it is reached as before.
     pub(crate) fn adapt(&self, entry: Entry) {
         let now = Arc::clone(&entry.server);
         let mut known = self
@@ -349,8 +347,8 @@ impl ServerHandle {
         let _ = self.commands.send(Command::Adapt(adaption));
     }
 
-    /// Returns the status of a server that takes this one's place, before it has been started: it is expected to have
-    /// the same tools, as far as its entry lets them through.
+    /// Returns the initial status of a server that replaces this one: it is expected to have the same tools, as far
+    /// as its entry lets them through.
     pub(crate) fn outlook(&self, server: &Server) -> Status {
         let tools = self.status.borrow().tools.clone();
         Status {
@@ -365,14 +363,14 @@ impl ServerHandle {
         }
     }
 
-    /// Has the server's tools compared with the lock file again.
+    /// Compares the server's tools with the lock file again.
     pub(crate) fn recheck(&self) {
         self.about.cached_list.renew(&self.about.entry().server);
         let _ = self.commands.send(Command::Recheck);
     }
 
-    /// Has the server tell another one, which takes its place, what must hold for it too. If its tools are known from
-    /// an earlier run only, the heir's are read from there too.
+    /// Passes the state of this server to the one that replaces it. If its tools are known only from the cache, the
+    /// cached list of the new server is loaded too.
     pub(crate) fn hand_over_to(&self, heir: &Self) {
         if self.status().from_cache {
             // The only read of the cache on the event loop: a reload replaces all servers in one step and cannot wait.
@@ -382,13 +380,14 @@ impl ServerHandle {
         let _ = self.commands.send(Command::HandOver(heir));
     }
 
-    /// Returns since when opens wait for the server, beginning now if none does; nothing if they have waited long enough.
+    /// Returns since when opens wait for the server, starting now if none does; `None` if they have waited long
+    /// enough.
     pub(crate) fn awaited_since(&self, now: Instant) -> Option<Instant> {
         let awaited = self.about.awaited.lock();
         awaited.unwrap_or_else(PoisonError::into_inner).since(now)
     }
 
-    /// Records whether an open found the server up, or gave it a reason to wait for it again.
+    /// Records the outcome of an open, or resets it so that the next open waits again.
     pub(crate) fn set_awaited(&self, awaited: Awaited) {
         *self
             .about
@@ -398,12 +397,12 @@ impl ServerHandle {
     }
 }
 
-/// Why a call fails for which there is no task any more.
+/// The error of a call whose task has ended.
 pub(crate) const NOT_SENT: CallError = CallError::ShuttingDown {
     outcome: Outcome::NotSent,
 };
 
-/// Keeps a server from being idle while a call of it is between two of its requests.
+/// Keeps a server from becoming idle while one of its calls is between two requests.
 pub(crate) struct Followed<'a> {
     pub(crate) commands: &'a mpsc::UnboundedSender<Command>,
 }
@@ -422,7 +421,7 @@ impl Drop for Followed<'_> {
     }
 }
 
-/// Tells the task that a caller has stopped waiting.
+/// Cancels the call when its caller stops waiting.
 pub(crate) struct CancelOnDrop<'a> {
     pub(crate) server: &'a ServerHandle,
     pub(crate) ticket: Option<CallTicket>,

@@ -1,5 +1,5 @@
-//! The snapshot of a server: what it said about itself and its tools, now or in an earlier run. Lists of tools are made of
-//! it. It is not filtered or checked yet, so other rules need no start of the server.
+//! The snapshot of a server: its description of itself and its tools, from this run or an earlier one. Tool lists are
+//! made from it. It is neither filtered nor checked, so changed rules do not require a restart of the server.
 
 use bytes::Bytes;
 use rawjson::{ObjectText, RawJson};
@@ -11,7 +11,7 @@ use crate::{
     server_cache::EraWord,
 };
 
-/// The text between the head and the definitions, which may be many and are copied once.
+/// The text between the head and the definitions. The definitions may be large and are copied only once.
 const TOOLS: &[u8] = b",\"tools\":[";
 
 /// Everything that is read from a server before its first call.
@@ -19,9 +19,9 @@ const TOOLS: &[u8] = b",\"tools\":[";
 pub(crate) struct ServerSnapshot {
     pub(crate) era: Era,
     pub(crate) introduction: Introduction,
-    /// The definitions of its tools, as they came.
+    /// The definitions of its tools, unchanged.
     pub(crate) definitions: Vec<RawJson>,
-    /// Remarks on the list for its readers.
+    /// Notices about the list.
     pub(crate) notices: Vec<String>,
     /// The bound at which reading the list stopped, with the number of tools that fit.
     pub(crate) incomplete: Option<String>,
@@ -76,7 +76,7 @@ impl ServerSnapshot {
         RawJson::parse(&Bytes::from(text)).expect("made of JSON")
     }
 
-    /// Reads such JSON; none if it is something else.
+    /// Parses such JSON; returns `None` if it is something else.
     pub(crate) fn from_json(json: &RawJson) -> Option<Self> {
         let members = json.members()?;
         let member = |name: &str| Some(&members.iter().find(|it| it.key == name)?.value);

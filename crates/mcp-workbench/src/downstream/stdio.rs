@@ -1,5 +1,5 @@
-//! A server that is a child process: its pipes, its end, and the last lines of its stderr. This is the
-//! only place that starts servers.
+//! A server that is a child process: its pipes, its exit, and the last lines of its stderr. Servers are started only
+//! here.
 
 use std::{
     ffi::OsString,
@@ -29,19 +29,19 @@ use crate::{
     wire::{FrameTicket, Line, Outbox, Outgoing, parse_on_one_line},
 };
 
-/// How long a process that has ended may leave its output open, for instance to one of its children:
-/// answers that were written before the end still count.
+/// How long output is read after the exit of the process. A child of it may keep the pipe open, and responses that
+/// were written before the exit still count.
 const DRAIN: Duration = Duration::from_millis(400);
-/// How much is read after that without waiting: more than a pipe has room for. We may be late ourselves.
+/// Upper bound on what is read after that without waiting. It exceeds the capacity of a pipe, because the workbench
+/// itself may be late.
 const DRAIN_BYTES: usize = 1024 * 1024;
-/// How long the last lines of stderr are waited for.
+/// How long the last lines of stderr are awaited.
 const STDERR_WAIT: Duration = Duration::from_millis(200);
-/// So many consecutive lines that are not MCP messages end the connection.
+/// The number of consecutive lines that are not MCP messages after which the connection ends.
 pub(crate) const BAD_LINES: usize = 1000;
-/// How long a process may leave unread what is written to it.
+/// How long a process may leave its input unread.
 pub(crate) const WRITE_PATIENCE: Duration = Duration::from_secs(30);
-/// How many of the last lines of stderr are kept, how many bytes of each are read, and how many
-/// characters of it are kept.
+/// The number of stderr lines that are stored, and the bounds on the bytes read and the characters stored of each.
 const STDERR_LINES: usize = 20;
 const STDERR_LINE_BYTES: usize = 64 * 1024;
 const STDERR_LINE_CHARACTERS: usize = 2000;
@@ -51,20 +51,20 @@ type Variables = IndexMap<OsString, OsString>;
 /// The connection to a child process.
 pub(crate) struct StdioLink {
     reader: LineReader<ChildStdout>,
-    /// Whether nothing more is read.
+    /// Set when nothing more is read.
     output_ended: bool,
     writer: FrameWriter<ChildStdin>,
     writer_broken: bool,
-    /// When the process has left its input unread for too long; nothing while nothing waits.
+    /// The deadline for the process to read its input; `None` while nothing is waiting.
     stalls_at: Option<Instant>,
     bad_lines: usize,
-    /// Taken out when the link is dropped and the process is ended.
+    /// `None` after the link was dropped and the process is being ended.
     process: Option<Process>,
     table: Arc<ProcessTable>,
     exit: Option<Exit>,
-    /// When the link is over at the latest, once the process or its output has ended.
+    /// The deadline for the end of the link, after the process or its output has ended.
     over_at: Option<Instant>,
-    /// When the ladder that ends the process began, if that was before the link is dropped.
+    /// The time from which the deadlines for ending the process count, if that was before the link is dropped.
     closing_since: Option<Instant>,
     stderr: StderrTail,
     secrets: Secrets,
@@ -112,49 +112,48 @@ impl StdioLink {
         self.writer.push(message)
     }
 
-    /// Takes a message back; false if it is too late for that.
+    /// Withdraws a message; returns false if it was already sent.
     pub(crate) fn withdraw(&mut self, ticket: FrameTicket) -> bool {
         let removed = self.writer.outbox().remove(ticket);
         if self.writer.outbox().is_empty() {
-            // Nothing is left that the process could leave unread.
+            // Nothing is left for the process to read.
             self.stalls_at = None;
         }
         removed
     }
 
-    /// When the process has left its input unread for too long.
+    /// Returns the deadline for the process to read its input.
     pub(crate) fn stalls_at(&self) -> Option<Instant> {
         self.stalls_at
     }
 
-    /// Begins to count anew how long the process leaves its input unread.
+    /// Restarts the time that the process has to read its input.
     pub(crate) fn excuse_stall(&mut self) {
         if let Some(stalls_at) = &mut self.stalls_at {
             *stalls_at = Instant::now() + WRITE_PATIENCE;
         }
     }
 
-    /// How much of the message that is too large has been read so far.
+    /// Returns how much of an oversized message was read so far.
     pub(crate) fn oversized_bytes(&self) -> u64 {
         self.reader.skipped_bytes()
     }
 
-    /// Returns whether the process is in the middle of a message that is too large.
+    /// Returns true if the process is in the middle of an oversized message.
     pub(crate) fn is_mid_oversized(&self) -> bool {
         self.reader.is_skipping()
     }
 
-    /// The values that must not appear in messages about this server.
+    /// Returns the values to redact in messages about this server.
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.secrets
     }
 
-    /// What waits to be sent.
     pub(crate) fn outbox(&mut self) -> &mut Outbox {
         self.writer.outbox()
     }
 
-    /// The next thing that happens; writing goes on meanwhile. Cancel-safe.
+    /// Returns the next event, and writes meanwhile. Cancel-safe.
     pub(crate) async fn next_event(&mut self) -> LinkEvent {
         loop {
             if self.output_ended {
@@ -165,7 +164,7 @@ impl StdioLink {
                     return LinkEvent::Ended(exit);
                 }
             }
-            // Writing ends when nothing waits, so that it cannot keep the output of the process from being read.
+            // Writing stops when nothing is waiting, so that it cannot delay reading.
             let writes = !self.writer_broken && !self.writer.outbox().is_empty();
             tokio::select! {
                 biased;
@@ -191,7 +190,7 @@ impl StdioLink {
                 () = sleep_until(self.over_at), if self.over_at.is_some() => {
                     self.exit.get_or_insert(Exit::Closed);
                     if !self.output_ended {
-                        // What it had written counts, however late we come to read it.
+                        // Output that was written before the exit counts, however late it is read.
                         let _ = self.reader.read_ready(DRAIN_BYTES).await;
                         self.output_ended = true;
                     }
@@ -200,18 +199,18 @@ impl StdioLink {
         }
     }
 
-    /// The next of the lines that were read together.
+    /// Returns the next of the lines that were read together.
     pub(crate) fn ready_event(&mut self) -> Option<LinkEvent> {
         let line = self.reader.ready_line()?;
         Some(self.event(line))
     }
 
-    /// The last lines of stderr, after waiting a moment for what is still on its way.
+    /// Returns the last lines of stderr, after a short wait for pending output.
     pub(crate) async fn stderr_tail(&mut self) -> Vec<String> {
         self.stderr.finished_tail().await
     }
 
-    /// Makes the ladder that ends the process count from `since`.
+    /// Makes the deadlines for ending the process count from `since`.
     pub(crate) fn closing_since(&mut self, since: Instant) {
         self.closing_since = Some(since);
     }
@@ -304,8 +303,7 @@ fn command(launch: &StdioLaunch, variables: Variables) -> Result<Command, Connec
     Ok(command)
 }
 
-/// The last lines of a process's stderr. It is read for as long as it is open, so that the process
-/// never blocks on it.
+/// The last lines of a process's stderr. It is read as long as it is open, so that the process never blocks on it.
 struct StderrTail {
     lines: Arc<Mutex<std::collections::VecDeque<String>>>,
     reading: JoinHandle<()>,
@@ -354,8 +352,8 @@ async fn read_stderr(
     }
 }
 
-/// A line as it is kept: without secrets, and cut. Where the line itself was cut, what may be the
-/// beginning of a secret goes too.
+/// Returns a line as it is stored: redacted and shortened. If the line was cut while reading, a possible beginning of
+/// a secret at its end is removed too.
 fn stderr_line(line: &Line, secrets: &Secrets) -> Option<String> {
     let bytes = match line {
         Line::Complete(bytes) => &bytes[..],

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use crate::config::Secrets;
 
-/// The most characters of a line that are stored.
+/// Upper bound on the characters that are stored.
 const CHARACTERS: usize = 200;
 
 /// The first such line of a server, without secrets.

@@ -1,4 +1,4 @@
-//! A client for unit tests: it says of itself what the test wants and answers every question in the same way.
+//! A client for unit tests with the capabilities that the test wants. It gives every question the same answer.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use crate::{
     wire::{Answer, Frame},
 };
 
-/// A client that does nothing but answer.
+/// A client that only answers questions.
 #[derive(Clone)]
 pub(crate) struct TestClient {
     pub(crate) id: u64,
@@ -23,11 +23,11 @@ pub(crate) struct TestClient {
     pub(crate) capabilities: &'static str,
     pub(crate) log_level: Option<&'static str>,
     pub(crate) progress_token: Option<&'static str>,
-    /// The result that every question is answered with; none if it is not answered.
+    /// The result for every question; `None` if it does not answer.
     pub(crate) answer: Option<&'static str>,
-    /// Set if a result that is over its budget runs into a panic.
+    /// Set if an oversized result causes a panic.
     pub(crate) panics_over_budget: bool,
-    /// The parameters of what it was asked.
+    /// The parameters of the questions that it got.
     pub(crate) asked: Arc<Mutex<Vec<String>>>,
 }
 
@@ -50,7 +50,7 @@ impl TestClient {
         Arc::new(self)
     }
 
-    /// A call of the client.
+    /// Creates a call of the client.
     pub(crate) fn call(self) -> Call {
         Call {
             request: CallRequest::Relayed {
@@ -67,7 +67,7 @@ impl TestClient {
     }
 }
 
-/// A JSON value from its text.
+/// Parses a JSON value.
 pub(crate) fn json(text: &str) -> RawJson {
     RawJson::parse(&Bytes::copy_from_slice(text.as_bytes())).unwrap()
 }

@@ -16,7 +16,7 @@ pub(crate) struct TestServer {
 }
 
 impl TestServer {
-    /// Takes the place of a server of the configuration.
+    /// Replaces a server of the configuration.
     pub(crate) fn in_place_of(server: &ServerHandle) -> Self {
         let (sender, commands) = mpsc::unbounded_channel();
         let handle = ServerHandle {

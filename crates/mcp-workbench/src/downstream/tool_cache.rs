@@ -1,5 +1,5 @@
-//! The tool cache: the tools of servers in the [server cache](crate::server_cache), by the rules of their entries as they are
-//! now, so that they can be shown without starting a server.
+//! The tool cache: the tools of servers in the [server cache](crate::server_cache), filtered by the current rules of
+//! their entries, so that they can be shown without starting a server.
 
 use std::{
     path::{Path, PathBuf},
@@ -28,10 +28,10 @@ pub(crate) struct ToolCache {
     state: Option<PathBuf>,
 }
 
-/// What a start has learned about a server.
+/// The result of a start, for the cache.
 pub(crate) struct Learned {
     pub(crate) snapshot: ServerSnapshot,
-    /// The protocol, where it was found out.
+    /// The protocol, if it was detected.
     pub(crate) protocol: Option<CachedProtocol>,
 }
 
@@ -93,7 +93,7 @@ impl ToolCache {
         })
     }
 
-    /// Stores what was learned about a server under a sign-in. Files are read and written.
+    /// Stores the result of a start under a sign-in. Reads and writes files.
     pub(crate) fn store(
         &self,
         server: &Server,
@@ -110,7 +110,7 @@ impl ToolCache {
         })
     }
 
-    /// Removes the protocol of a server, which was wrong. Files are read and written.
+    /// Removes the protocol of a server because it was wrong. Reads and writes files.
     pub(crate) fn forget_protocol(&self, server: &Server, grant: Option<&str>) {
         let subject = Subject::Launch { server, grant };
         let stored = self.cache.update(&subject, &Secrets::default(), |record| {

@@ -15,17 +15,17 @@ use crate::{
 
 #[derive(Debug, Clone)]
 pub(crate) struct AskingServer {
-    /// The line that names it, as JSON text without quotes; nothing if questions are relayed as they are.
+    /// The line that names the server, as JSON text without quotes; `None` if questions are relayed unchanged.
     line: Option<String>,
 }
 
 /// The reason why a question is not relayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum NotRelayed {
-    /// It would send the user to something else than a web page.
+    /// It would send the user to something other than a web page.
     #[error("url: an elicitation may only have an http or https address")]
     Address,
-    /// It has no message that the line could stand before.
+    /// It has no message to put the line in front of.
     #[error("message: Expected string")]
     Message,
 }
@@ -37,7 +37,7 @@ impl From<NotRelayed> for CallError {
 }
 
 impl AskingServer {
-    /// The server of an entry.
+    /// Creates the line for the server of an entry, unless the configuration turns it off.
     pub(crate) fn of(entry: &Entry) -> Self {
         let line = entry.names_asker.then(|| {
             let line = format!(
@@ -102,7 +102,7 @@ impl AskingServer {
         Ok(error.with_insertions(insertions))
     }
 
-    /// Checks the parameters of an elicitation, and adds what has to be inserted into the text that they are a part of.
+    /// Checks the parameters of an elicitation and adds the insertions for the text that contains them.
     fn add(
         &self,
         whole: &RawJson,
@@ -122,7 +122,7 @@ impl AskingServer {
             return Ok(());
         };
         let mut has_message = false;
-        // Of two messages, a client may show either.
+        // If there are duplicate messages, a client may show either.
         for message in members.iter().filter(|it| it.key == "message") {
             if message.value.kind() != Kind::String {
                 return Err(NotRelayed::Message);
@@ -140,7 +140,7 @@ impl AskingServer {
     }
 }
 
-/// Returns whether an address leads to a web page, and not to a file or a script.
+/// Returns true if an address leads to a web page, and not to a file or a script.
 fn is_web(url: &RawJson) -> bool {
     url.as_text().is_some_and(|url| {
         let scheme = url.split_once("://").map(|(scheme, _)| scheme);

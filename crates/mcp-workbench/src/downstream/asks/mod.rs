@@ -1,6 +1,6 @@
-//! What a server asks its client while it works: elicitation, sampling, roots. A question goes to the
-//! client whose call it belongs to, or to another call of the same principal, and its answer comes back under the
-//! server's own id. A question that could belong to several principals is refused, never given to the wrong one.
+//! Questions of servers to clients during a call: elicitation, sampling, roots. A question goes to the client whose
+//! call it belongs to, or to another call of the same principal, and its answer comes back under the server's own id.
+//! A question that could belong to several principals is refused, never given to the wrong one.
 //!
 //! A legacy server learns the client's capabilities once, from the client that it is started for. If that client is
 //! modern, its next request may declare more, so roots are added, and forms where it declares no elicitation. With
@@ -32,20 +32,19 @@ use crate::{
     wire::{self, Answer, Frame, Request, RequestId, code},
 };
 
-/// How many questions a server may have open at once.
+/// Upper bound on the open questions of one server.
 const MAX_QUESTIONS: usize = 100;
 
-/// The questions of one server that are not answered yet. Dropping it withdraws them.
+/// The open questions of one server. Dropping it withdraws them.
 pub(crate) struct Asks {
-    /// The answer to a question for roots, where the configuration gives it.
+    /// The answer to `roots/list`, if the configuration gives it.
     roots: Option<RawJson>,
-    /// The server whose questions these are.
     server: AskingServer,
     running: JoinSet<(RequestId, Option<Answer>)>,
     by_id: HashMap<RequestId, OpenQuestion>,
 }
 
-/// A question that a client is thinking about.
+/// A question that waits for the answer of a client.
 struct OpenQuestion {
     request: Request,
     client: ClientId,
@@ -53,18 +52,18 @@ struct OpenQuestion {
     running: AbortHandle,
 }
 
-/// A question that is over.
+/// A question that was answered or ended.
 pub(crate) struct ClosedQuestion {
     /// The answer for the server.
     pub(crate) answer: Frame,
-    /// The calls of which one has asked.
+    /// The calls that may have asked.
     pub(crate) asker: Asker,
-    /// The question, if its client went without an answer and another call may have asked it.
+    /// The question, if its client disconnected without an answer and another call may have asked it.
     pub(crate) unanswered: Option<Request>,
 }
 
 impl Asks {
-    /// No questions of the server of an entry yet.
+    /// Creates an empty set of questions for the server of an entry.
     pub(crate) fn new(entry: &Entry) -> Self {
         Self {
             roots: entry.roots.clone(),
@@ -74,14 +73,14 @@ impl Asks {
         }
     }
 
-    /// Whether the configuration answers questions for roots.
+    /// Returns true if the configuration answers `roots/list`.
     pub(crate) fn has_roots(&self) -> bool {
         self.roots.is_some()
     }
 
-    /// What a server is told that it may ask, for as long as it runs: what the client can do that it is started
-    /// for. A modern client may say something else in its next request, so its server is also told of what
-    /// most clients can do, and is refused where a request says otherwise.
+    /// Returns the client capabilities that a server gets at `initialize`, which hold for as long as it runs: those
+    /// of the client that it is started for. A modern client may declare different ones in its next request, so roots
+    /// and forms are added; a question that the request does not support is refused.
     pub(crate) fn announced(&self, client: Option<&Arc<dyn ClientHandle>>) -> RawJson {
         let capabilities = client.map(|client| client.capabilities());
         let capabilities = capabilities.unwrap_or_default();
@@ -98,7 +97,7 @@ impl Asks {
         announced
     }
 
-    /// Takes a request of the server. Returns the answer if it can be given at once.
+    /// Handles a request of the server. Returns the response if it is available at once.
     pub(crate) fn take(
         &mut self,
         request: Request,
@@ -155,25 +154,25 @@ impl Asks {
         None
     }
 
-    /// Returns whether a client is asked something.
+    /// Returns true if a client has an open question.
     pub(crate) fn is_asked(&self, client: ClientId) -> bool {
         self.by_id.values().any(|open| open.client == client)
     }
 
-    /// Withdraws a question that the server has cancelled; returns the calls of which one has asked.
+    /// Withdraws a question that the server cancelled. Returns the calls that may have asked.
     pub(crate) fn cancel(&mut self, id: &RequestId) -> Option<Asker> {
         let question = self.by_id.remove(id)?;
         question.running.abort();
         Some(question.asker)
     }
 
-    /// Returns the next question that is over; waits for ever while nothing was asked. Cancel-safe.
+    /// Returns the next question that ended; waits forever while none is open. Cancel-safe.
     pub(crate) async fn next_answer(&mut self) -> ClosedQuestion {
         loop {
             let Some(done) = self.running.join_next().await else {
                 return std::future::pending().await;
             };
-            // A question that was withdrawn wants no answer.
+            // A withdrawn question gets no answer.
             let Ok((id, answer)) = done else { continue };
             let Some(OpenQuestion { request, asker, .. }) = self.by_id.remove(&id) else {
                 continue;
@@ -195,8 +194,8 @@ impl Asks {
     }
 }
 
-/// Returns whether a client answers a question. What a modern one has not declared it is never asked; a legacy one decides
-/// by itself about the form of the question.
+/// Returns true if a client answers a question. A modern client only gets questions that it declared; a legacy client
+/// decides itself about the form of the question.
 pub(crate) fn is_willing(
     client: &Arc<dyn ClientHandle>,
     question: Question,

@@ -1,4 +1,4 @@
-//! Asking a client what a modern server wants to know before it answers: all questions of one answer at once.
+//! Asks a client the questions in a response of a modern server, all of them at once.
 
 use std::sync::Arc;
 
@@ -12,31 +12,31 @@ use crate::{
     wire::Answer,
 };
 
-/// How many questions one answer may hold.
+/// Upper bound on the questions in one response.
 const MAX_QUESTIONS: usize = 100;
 
-/// The part of the capability for elicitation that allows addresses.
+/// The member of the elicitation capability that allows addresses.
 const URL: &str = "url";
-/// The part that allows forms; where neither is named, forms are meant.
+/// The member that allows forms. Without either member, forms are allowed.
 const FORM: &str = "form";
 
-/// Who answers the questions of a server.
+/// The client and the configured roots that answer a server's questions.
 pub(crate) struct Answering<'a> {
     pub(crate) client: &'a Arc<dyn ClientHandle>,
-    /// The answer to a question for roots, where the configuration gives it.
+    /// The answer to `roots/list`, if the configuration gives it.
     pub(crate) roots: Option<RawJson>,
 }
 
 impl Answering<'_> {
-    /// Whether the client itself can answer all of these.
+    /// Returns true if the client itself can answer all of these questions.
     pub(crate) fn client_can_answer(&self, requests: &[InputRequest]) -> bool {
         requests.iter().all(|request| {
             Question::named(&request.method).is_some_and(|it| self.client_can(it, request))
         })
     }
 
-    /// Asks everything and waits for all answers, by the keys of the questions. Dropping the future withdraws
-    /// the questions.
+    /// Asks all questions and waits for all answers. Returns them by the keys of the questions. Dropping the future
+    /// withdraws the questions.
     pub(crate) async fn ask(&self, requests: &[InputRequest]) -> Result<RawJson, CallError> {
         let questions = self.questions(requests)?;
         let mut answers: Vec<Option<RawJson>> = vec![None; requests.len()];
@@ -67,7 +67,7 @@ impl Answering<'_> {
         Ok(responses.finish())
     }
 
-    /// What is asked, if it can be answered.
+    /// Returns the questions, or an error if one of them cannot be answered.
     fn questions(&self, requests: &[InputRequest]) -> Result<Vec<Question>, CallError> {
         if requests.len() > MAX_QUESTIONS {
             return Err(CallError::UnknownAnswer);
@@ -95,7 +95,7 @@ impl Answering<'_> {
         can_answer(self.client, question, request.params.as_ref())
     }
 
-    /// The parameters as the client's era has them: a legacy client finds an address by an id.
+    /// Returns the parameters in the form of the client's era: a legacy client identifies an address by an id.
     fn params(&self, question: Question, request: &InputRequest) -> Option<RawJson> {
         let params = request.params.clone()?;
         let needs_id = question == Question::Elicitation
@@ -110,8 +110,7 @@ impl Answering<'_> {
     }
 }
 
-/// Whether a client has declared that it answers such a question, in the form in which it is asked, and can be
-/// asked at all.
+/// Returns true if a client can be asked and declared support for this question in its form.
 pub(crate) fn can_answer(
     client: &Arc<dyn ClientHandle>,
     question: Question,
@@ -129,7 +128,7 @@ pub(crate) fn can_answer(
     }
 }
 
-/// The error for a client that cannot do what a server needs.
+/// Returns the error for a client that lacks a capability.
 pub(crate) fn missing_capability(required: &RawJson) -> CallError {
     let data = ObjectText::new().raw("requiredCapabilities", required);
     CallError::refusal(
@@ -139,7 +138,7 @@ pub(crate) fn missing_capability(required: &RawJson) -> CallError {
     )
 }
 
-/// The capability that a question needs.
+/// Returns the capability that a question needs.
 pub(crate) fn needed(question: Question, request: &InputRequest) -> RawJson {
     let nothing = ObjectText::new().finish();
     if question == Question::Elicitation && is_url(request.params.as_ref()) {
@@ -154,7 +153,7 @@ fn is_url(params: Option<&RawJson>) -> bool {
     mode.is_some_and(|mode| mode.as_text().is_some_and(|mode| mode == URL))
 }
 
-/// An id that nobody can guess.
+/// Returns an id that nobody can guess.
 pub(crate) fn fresh_id() -> String {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).expect("the system has random numbers");

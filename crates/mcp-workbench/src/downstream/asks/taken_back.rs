@@ -1,5 +1,5 @@
-//! The calls that were taken back and that a server may still work, and ask, for. A question of the server may
-//! belong to one of them as long as it has not answered it, and for a while if it never does.
+//! Cancelled calls that a server may still work on and ask questions for. A question may belong to one of them until
+//! the server answers it, and for a limited time if the server never does.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -10,16 +10,15 @@ use crate::{
     downstream::session::pending::PendingCall,
 };
 
-/// How long a call that was taken back is thought of.
+/// Upper bound on how long a cancelled call without an answer counts.
 const MEMORY: Duration = Duration::from_mins(1);
 
-/// The calls of one connection that were taken back.
+/// The cancelled calls of one connection.
 #[derive(Default)]
 pub(crate) struct TakenBack {
     calls: HashMap<u64, TakenCall>,
 }
 
-/// A call that was taken back.
 struct TakenCall {
     client: ClientId,
     principal: Principal,
@@ -27,13 +26,13 @@ struct TakenCall {
 }
 
 impl TakenBack {
-    /// Notes a call that is taken back.
+    /// Records a cancelled call.
     pub(crate) fn note(&mut self, id: u64, call: &PendingCall, now: Instant) {
         let client = &call.queued.call.context.client;
         self.insert(id, client.id(), client.principal(), now);
     }
 
-    /// Notes a call of this client.
+    /// Records a cancelled call of this client.
     pub(crate) fn insert(&mut self, id: u64, client: ClientId, principal: Principal, at: Instant) {
         self.calls.retain(|_, call| at < call.at + MEMORY);
         let call = TakenCall {
@@ -44,17 +43,17 @@ impl TakenBack {
         self.calls.insert(id, call);
     }
 
-    /// The server has answered it after all; false if there is no such call.
+    /// Removes a call that the server answered after all; returns false if there is none.
     pub(crate) fn answered(&mut self, id: u64) -> bool {
         self.calls.remove(&id).is_some()
     }
 
-    /// Whether the server may still work for somebody else.
+    /// Returns true if the server may still work for a different client.
     pub(crate) fn has_other_than(&self, client: ClientId, now: Instant) -> bool {
         self.recent(now).any(|call| call.client != client)
     }
 
-    /// Whether the server may still work for another principal.
+    /// Returns true if the server may still work for a different principal.
     pub(crate) fn has_other_principal_than(&self, principal: Principal, now: Instant) -> bool {
         self.recent(now).any(|call| call.principal != principal)
     }

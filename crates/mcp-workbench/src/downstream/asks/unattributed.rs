@@ -23,12 +23,12 @@ use crate::{
     wire::{self, Request, RequestId, code},
 };
 
-/// How long a question waits. The asking call fails after that, so it must not be long.
+/// How long a question waits. The asking call fails after that, so it must be short.
 const WAIT: Duration = Duration::from_millis(750);
-/// How many of them wait.
+/// Upper bound on the waiting questions.
 const MAX_WAITING: usize = 32;
 
-/// The questions that wait, oldest first.
+/// The waiting questions, oldest first.
 #[derive(Default)]
 pub(crate) struct UnattributedQuestions {
     waiting: Vec<UnattributedQuestion>,
@@ -40,13 +40,13 @@ struct UnattributedQuestion {
 }
 
 impl UnattributedQuestions {
-    /// When the next of them is refused.
+    /// Returns the time at which the next question is refused.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.waiting.iter().map(|question| question.until).min()
     }
 }
 
-/// Takes a question of the server, or lets it wait.
+/// Handles a question of the server at once, or lets it wait.
 pub(crate) fn take_question(session: &mut Session, request: Request, origin: Origin) {
     let addressee = addressee(session, &request, origin);
     if addressee.is_none() && may_be_told_later(session, &request, origin) {
@@ -81,7 +81,7 @@ pub(crate) fn take_answer(session: &mut Session, closed: ClosedQuestion) {
     }
 }
 
-/// Forgets a question that the server has cancelled.
+/// Removes a question that the server cancelled.
 pub(crate) fn cancel_question(session: &mut Session, id: &RequestId) {
     session
         .unattributed
@@ -109,7 +109,7 @@ fn addressee(session: &Session, request: &Request, origin: Origin) -> Option<Add
     })
 }
 
-/// Returns whether it may become known later which principal a question belongs to.
+/// Returns true if it may become clear later which principal a question belongs to.
 fn may_be_told_later(session: &Session, request: &Request, origin: Origin) -> bool {
     let Some(question) = Question::named(&request.method) else {
         return false;

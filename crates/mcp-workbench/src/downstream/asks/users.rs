@@ -1,4 +1,5 @@
-//! The clients that have used a server since its start: whom it means by what it says without saying to whom.
+//! The clients that have used a server since its start. They decide who gets a message of the server that belongs to
+//! no request.
 
 use std::sync::Arc;
 
@@ -7,14 +8,14 @@ use crate::call::ClientHandle;
 /// The clients that have used a server since its start.
 pub(crate) enum Users {
     Nobody,
-    /// One, to whom everything that the server says belongs.
+    /// One client, which gets everything that the server sends.
     One(Arc<dyn ClientHandle>),
-    /// Several: only the calls that the server has tell whom it means.
+    /// Several clients. Only the pending calls show which of them the server means.
     Several,
 }
 
 impl Users {
-    /// Notes that a client uses the server.
+    /// Records that a client uses the server.
     pub(crate) fn note(&mut self, client: &Arc<dyn ClientHandle>) {
         *self = match self {
             Self::Nobody => Self::One(client.lasting()),
@@ -23,8 +24,8 @@ impl Users {
         };
     }
 
-    /// The client that does not read what the server has for it, if the server works for no other: then
-    /// nothing more is read from the server either.
+    /// Returns the server's only client if its queue is full. Nothing is read from the server until that client
+    /// reads.
     pub(crate) fn held_up(&self) -> Option<Arc<dyn ClientHandle>> {
         match self {
             Self::One(client) if client.is_full() => Some(Arc::clone(client)),

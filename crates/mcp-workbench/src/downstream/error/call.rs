@@ -1,4 +1,4 @@
-//! Why a call failed.
+//! Errors of calls.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,34 +11,32 @@ use crate::{
     visible::visible_lines,
 };
 
-/// Why a call failed after its tool was found.
+/// The reason why a call failed after its tool was found.
 #[derive(Debug, Error)]
 pub(crate) enum CallError {
-    /// The server could not be started for it.
+    /// The server could not be started for the call.
     #[error("failed to connect: {0}")]
     Connect(#[from] Arc<ConnectError>),
-    /// The server came back without this tool.
+    /// The restarted server no longer has this tool.
     #[error("the server no longer has this tool")]
     ToolGone,
-    /// It may not be called, or the user does not want it to be.
+    /// The configuration or the user does not permit the call.
     #[error(transparent)]
     NotPermitted(#[from] NotPermitted),
-    /// The server came back with a tool that nobody has approved.
+    /// The restarted server has a tool that is not approved.
     #[error("{reason}")]
     NotApproved {
-        /// Why it is not offered.
         reason: String,
     },
     /// The user has not permitted the tool as the server defines it now. The pipeline asks and sends the call again.
     #[error("the tool changed after the user permitted it")]
     ConsentNeeded,
-    /// The server came back with a tool that is withheld.
+    /// The restarted server has a tool that is withheld.
     #[error("{reason}")]
     Withheld {
-        /// Why it is not offered.
         reason: String,
     },
-    /// The server has announced other tools and does not list them.
+    /// The server announced that its tools changed, but listing them failed.
     #[error("the server announced that its tools changed, but listing them failed")]
     Unlisted,
     /// The server answered with a JSON-RPC error.
@@ -46,89 +44,85 @@ pub(crate) enum CallError {
     Refused {
         code: String,
         message: String,
-        /// The whole error, as the server sent it.
+        /// The complete error, as the server sent it.
         error: RawJson,
     },
     /// The server's process ended during the call.
     #[error("the server {exit} during the call{}", stderr_part(.stderr))]
     Exited {
         exit: Exit,
-        /// The last lines that it wrote to stderr.
+        /// The last lines of its stderr.
         stderr: Vec<String>,
-        /// Whether the call had reached the server.
+        /// Says if the call reached the server.
         outcome: Outcome,
     },
     /// The server was stopped during the call.
     #[error("the server {why} and was stopped{}", stderr_part(.stderr))]
     GivenUp {
         why: GiveUp,
-        /// The last lines that it wrote to stderr.
+        /// The last lines of its stderr.
         stderr: Vec<String>,
-        /// Whether the call had reached the server.
+        /// Says if the call reached the server.
         outcome: Outcome,
     },
     /// The request to a remote server failed.
     #[error("{fault}")]
     Http {
         fault: Box<HttpFault>,
-        /// Whether the call had reached the server.
+        /// Says if the call reached the server.
         outcome: Outcome,
     },
     #[error("internal error in the workbench")]
     Internal,
-    /// The call took too long.
     #[error("{limit}")]
     Timeout {
-        /// The limit that was passed.
+        /// The limit that was exceeded.
         limit: TimeLimit,
-        /// Whether the call had reached the server.
+        /// Says if the call reached the server.
         outcome: Outcome,
     },
-    /// The answer breaks the protocol.
+    /// The response violates JSON-RPC.
     #[error("the server's response must have either a result or an error, not both or neither")]
     InvalidAnswer,
-    /// The answer is of a kind that is not known, or does not hold what it must.
+    /// The `resultType` of the response is unknown, or required members are missing.
     #[error("the server's response has an unknown or incomplete resultType")]
     UnknownAnswer,
-    /// The server asks again and again.
+    /// The server asks for input again and again.
     #[error("the server asked for input {rounds} times without returning a result")]
     EndlessQuestions { rounds: usize },
-    /// The client did not answer what the server asked.
+    /// The client did not answer a question of the server.
     #[error("the client did not answer the server's question {question}")]
     Unanswered {
         /// The method of the question.
         question: &'static str,
     },
-    /// The server has had the call, and it could not be gone on with.
+    /// The server received the call, but a later request of it failed.
     #[error("the server started the call but did not finish it: {cause}")]
     BrokenOff {
-        /// What stood in the way.
+        /// The error of the request that failed.
         cause: Box<Self>,
     },
-    /// The task that the call became was cancelled.
     #[error("the task of this call was cancelled")]
     TaskCancelled,
-    /// The answer cannot be read.
+    /// The response is not valid JSON or too deeply nested.
     #[error("the server's response is not valid JSON, or nested deeper than {MAX_DEPTH} levels")]
     UnreadableAnswer,
-    /// The answer is larger than a message may be.
     #[error("the server's response is larger than {} MiB", .limit / (1024 * 1024))]
     TooLarge {
         /// The limit in bytes.
         limit: usize,
     },
-    /// Too many calls wait for this server.
     #[error("the server already has {waiting} calls waiting; try again later")]
     Overloaded { waiting: usize },
     #[error("the workbench is shutting down")]
     ShuttingDown {
-        /// Whether the call had reached the server.
+        /// Says if the call reached the server.
         outcome: Outcome,
     },
 }
 
 impl CallError {
-    /// A refusal of our own, in the form in which a server's are passed on.
+    /// Creates an error of the workbench in the form in which errors of servers are passed on.
     pub(crate) fn refusal(code: i64, message: &str, data: Option<&RawJson>) -> Self {
         let error = ObjectText::new()
             .member("code", &code)
@@ -144,8 +138,8 @@ impl CallError {
         }
     }
 
-    /// The same of a call that the server has had before: that a later request for it was not sent does not undo
-    /// the first. What the server answers is its answer.
+    /// Converts the error of a later request of a call that the server already received. Even if the later request
+    /// was not sent, the first one was, so the outcome is unknown. An error response of the server stays as it is.
     pub(crate) fn after_it_began(self) -> Self {
         match self.outcome() {
             None | Some(Outcome::Unknown) => self,
@@ -155,7 +149,7 @@ impl CallError {
         }
     }
 
-    /// The stable code for programs.
+    /// Returns the stable code for programs.
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Connect(error) => error.code(),
@@ -184,7 +178,7 @@ impl CallError {
         }
     }
 
-    /// What is known of the call's effects; nothing where the server answered.
+    /// Returns the known effects of the call; `None` if the server answered.
     pub(crate) fn outcome(&self) -> Option<Outcome> {
         match self {
             Self::Connect(_)
@@ -213,7 +207,7 @@ impl CallError {
         }
     }
 
-    /// The sign-in that would help a call that has not run.
+    /// Returns the sign-in that would fix a call that did not run.
     pub(crate) fn sign_in(&self) -> Option<&SignInNeeded> {
         match self {
             Self::Connect(error) => error.sign_in(),
@@ -222,7 +216,7 @@ impl CallError {
         }
     }
 
-    /// The last lines of the server's stderr, where they help.
+    /// Returns the last lines of the server's stderr, if they may explain the error.
     pub(crate) fn stderr(&self) -> &[String] {
         match self {
             Self::Connect(error) => error.stderr(),
@@ -232,7 +226,7 @@ impl CallError {
         }
     }
 
-    /// When to try again, where that is known.
+    /// Returns the time to wait before a retry, if known.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Connect(error) => error.retry_after(),

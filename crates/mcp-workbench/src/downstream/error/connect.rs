@@ -1,4 +1,4 @@
-//! Why a server could not be reached.
+//! Errors of connections to servers.
 
 use std::{error::Error as _, path::PathBuf, sync::Arc, time::Duration};
 
@@ -13,84 +13,83 @@ use crate::{
     visible::visible,
 };
 
-/// Why a server is not up.
+/// The reason why a server is not up.
 #[derive(Debug, Error)]
 pub(crate) enum ConnectError {
-    /// The entry names variables that are not set.
+    /// The entry refers to variables that are not set.
     #[error("{}", unset(.0))]
     Unset(Vec<Unset>),
-    /// There is no such program.
     #[error("command '{}' not found", visible(.command))]
     CommandNotFound {
-        /// The program as it was looked for.
+        /// The program as the entry names it.
         command: String,
     },
-    /// The program is there, but the system refused to start it.
+    /// The program exists, but the system refused to start it.
     #[error("command '{}' could not be started: {}", visible(.command), .error)]
     NotStarted {
-        /// The program as it was looked for.
+        /// The program as the entry names it.
         command: String,
         error: std::io::Error,
     },
-    /// The directory to run in is not there.
+    /// The working directory does not exist.
     #[error("working directory '{}' not found", visible(&.0.display().to_string()))]
     DirectoryNotFound(PathBuf),
-    /// The file with variables cannot be used.
+    /// The `envFile` cannot be used.
     #[error("{reason}")]
     EnvFile {
-        /// Why, with its cause.
+        /// The reason with its cause.
         reason: String,
     },
-    /// It was not up in time.
+    /// The server was not up in time.
     #[error("connection timeout after {}", seconds(*.0))]
     Timeout(Duration),
-    /// It is not up yet and goes on starting.
+    /// The server is not up yet and continues to start.
     #[error("still starting")]
     StillStarting,
-    /// Its process ended before it was up.
+    /// The process exited before it was up.
     #[error("{exit} before answering {phase}{}", stderr_part(.stderr))]
     Exited {
         exit: Exit,
-        /// What it had been asked.
+        /// The request that it had not answered.
         phase: StartPhase,
-        /// The last lines that it wrote to stderr.
+        /// The last lines of its stderr.
         stderr: Vec<String>,
     },
-    /// It answered a step of the start with an error.
+    /// The server answered a request of the start with an error.
     #[error("answered {phase} with error {code}: {}", visible(.message))]
     Refused {
-        /// What it had been asked.
+        /// The request that it refused.
         phase: StartPhase,
         code: String,
         message: String,
     },
-    /// It answered a step of the start with something else than the protocol says.
+    /// The server answered a request of the start with an invalid result.
     #[error("answered {phase} with an invalid result")]
     InvalidAnswer {
-        /// What it had been asked.
+        /// The request that it answered.
         phase: StartPhase,
     },
-    /// It speaks no revision of the protocol that we speak.
+    /// The server supports no protocol version that the workbench supports.
     #[error("{}", no_common_version(.supported, .refusal))]
     NoCommonVersion {
-        /// The versions that it named.
+        /// The versions that the server named.
         supported: Vec<String>,
-        /// Its answer to `server/discover`, where it named none.
+        /// The server's answer to `server/discover`, if it named no versions.
         refusal: Box<Self>,
     },
-    /// Its entry says that it is modern, and it is not.
+    /// The entry says that the server is modern, but it is not.
     #[error("{}", not_modern(.reason))]
     NotModern { reason: String },
-    /// Its process was given up before it was up.
+    /// The workbench stopped the process before it was up.
     #[error("{why} before answering {phase}{}", stderr_part(.stderr))]
     GivenUp {
         why: GiveUp,
-        /// What it had been asked.
+        /// The request that it had not answered.
         phase: StartPhase,
-        /// The last lines that it wrote to stderr.
+        /// The last lines of its stderr.
         stderr: Vec<String>,
     },
-    /// It has failed so often that it is left alone for a while.
+    /// The server failed so often that retries are paused.
     #[error(
         "failed {failures} times within a minute; retrying is paused for {} s; last failure: {last}",
         retry_after.as_secs() + 1
@@ -98,51 +97,49 @@ pub(crate) enum ConnectError {
     Unavailable {
         failures: usize,
         last: Arc<Self>,
-        /// When it may be tried again.
+        /// The time until the next retry.
         retry_after: Duration,
     },
     #[error("internal error in the workbench")]
     Internal,
-    /// The address of a remote server is none.
+    /// The `url` of a remote server is not a valid address.
     #[error("\"url\" is not a valid address: {reason}")]
     UnusableUrl {
-        /// What is wrong with it.
         reason: String,
     },
     /// A header of the entry cannot be sent.
     #[error("header '{}' cannot be sent: its name or its value has characters that HTTP forbids", visible(.name))]
     UnusableHeader { name: String },
-    /// There is no way to speak HTTP on this machine.
+    /// The HTTP client could not be set up on this machine.
     #[error("failed to set up the HTTP client: {}", visible(.reason))]
     NoHttpClient { reason: String },
-    /// A request of the start to a remote server failed.
+    /// A request to a remote server failed during the start.
     #[error("{fault}")]
     Http { fault: HttpFault },
-    /// It is not what was approved, and so was not started.
+    /// The server is not the one that was approved, so it was not started.
     #[error(transparent)]
     NotApproved(#[from] Denial),
-    /// It was taken out of the configuration before it was up.
+    /// The server was removed from the configuration before it was up.
     #[error("the server is no longer configured")]
     Retired,
     #[error("the workbench is shutting down")]
     ShuttingDown,
 }
 
-/// The steps of a server's start.
+/// The requests of a server's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum StartPhase {
     #[error("initialize")]
     Initialize,
-    /// The question how it speaks, and what it has.
+    /// Detects the protocol of the server and its features.
     #[error("server/discover")]
     Discover,
-    /// The first list of tools.
     #[error("tools/list")]
     ListTools,
 }
 
 impl ConnectError {
-    /// The stable code for programs.
+    /// Returns the stable code for programs.
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Timeout(_) | Self::StillStarting => "server_start_timeout",
@@ -155,7 +152,7 @@ impl ConnectError {
         }
     }
 
-    /// The last lines of the server's stderr, where they help.
+    /// Returns the last lines of the server's stderr, if they may explain the error.
     pub(crate) fn stderr(&self) -> &[String] {
         match self {
             Self::Exited { stderr, .. } | Self::GivenUp { stderr, .. } => stderr,
@@ -164,7 +161,7 @@ impl ConnectError {
         }
     }
 
-    /// When to try again, where that is known.
+    /// Returns the time to wait before a retry, if known.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Unavailable { retry_after, .. } => Some(*retry_after),
@@ -173,7 +170,7 @@ impl ConnectError {
         }
     }
 
-    /// The sign-in that would help.
+    /// Returns the sign-in that would fix the error.
     pub(crate) fn sign_in(&self) -> Option<&SignInNeeded> {
         match self {
             Self::Http { fault } => fault.sign_in(),
@@ -181,7 +178,7 @@ impl ConnectError {
         }
     }
 
-    /// Whether trying again soon is worth limiting: something was started, or should have been.
+    /// Returns true if the error counts as a failed start, which limits how soon the next one may follow.
     pub(crate) fn is_failed_start(&self) -> bool {
         let refused = matches!(self, Self::Http { fault } if fault.is_about_access());
         !refused
@@ -197,12 +194,12 @@ impl ConnectError {
             )
     }
 
-    /// Whether the server has answered, and not as it must.
+    /// Returns true if the server answered with an error or an invalid result.
     pub(crate) fn is_refused(&self) -> bool {
         matches!(self, Self::Refused { .. } | Self::InvalidAnswer { .. })
     }
 
-    /// Whether it may have failed because the server speaks otherwise than was thought.
+    /// Returns true if the cause may be that the server speaks a different protocol era than assumed.
     pub(crate) fn may_be_the_era(&self) -> bool {
         match self {
             Self::Http { fault } => {
@@ -216,15 +213,15 @@ impl ConnectError {
         }
     }
 
-    /// Whether the process left at once and without a word, as launchers sometimes do that race with
-    /// another start of the same package.
+    /// Returns true if the process exited at once with code 0 and without output. Launchers do that when two starts
+    /// of the same package race.
     pub(crate) fn is_silent_exit(&self) -> bool {
         let silent = StartPhase::Initialize;
         matches!(self, Self::Exited { exit: Exit::Code(0), phase, stderr }
             if *phase == silent && stderr.is_empty())
     }
 
-    /// The error without the values that came from variables.
+    /// Returns the error without the values of variables.
     pub(crate) fn redacted(self, secrets: &Secrets) -> Self {
         let clean = |text: String| secrets.redact(&text).into_owned();
         match self {

@@ -1,5 +1,5 @@
-//! What can go wrong between a remote server and us. Text of the server is cut and without the values of
-//! variables before it gets here; addresses are named without user, query and fragment.
+//! Errors of requests to remote servers. Text of the server is shortened and redacted before it gets here; addresses
+//! are shown without user, query and fragment.
 
 use std::{sync::OnceLock, time::Duration};
 
@@ -9,97 +9,93 @@ use thiserror::Error;
 use super::{SignInNeeded, seconds};
 use crate::{era::MODERN_REVISION, visible::visible, wire::MAX_FRAME_BYTES};
 
-/// Why a request to a remote server failed.
+/// The reason why a request to a remote server failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum HttpFault {
-    /// No connection could be made.
     #[error("cannot connect: {}", visible(.reason))]
     Unreachable {
-        /// What the system or the certificate check said.
+        /// The message of the system or of the certificate check.
         reason: String,
     },
-    /// The connection ended before an answer.
+    /// The connection ended before the response.
     #[error("connection lost before the response: {}", visible(.reason))]
     ConnectionLost { reason: String },
-    /// The stream ended before the answer and could not be resumed.
+    /// The stream ended before the response and could not be resumed.
     #[error("the server's stream ended before the response")]
     StreamEnded,
-    /// A step of our own took too long.
+    /// A step with a time limit of its own timed out.
     #[error("timed out after {} waiting for a response", seconds(*.0))]
     Slow(Duration),
-    /// The server wants to know who we are, and its entry says that nobody signs in to it.
+    /// The server requires authorization, but the entry rules out a sign-in.
     #[error(
         "HTTP 401: the server requires authorization; check \"headers\" of its entry, for example \
          \"Authorization\": \"Bearer ${{TOKEN}}\"; to sign in instead, take that header and \"oauth\": \
          false out of it"
     )]
     Unauthorized,
-    /// The server wants to know who we are, and somebody has to sign in for that.
+    /// The server requires a sign-in.
     #[error(transparent)]
     SignIn(#[from] Box<SignInNeeded>),
-    /// The server knows enough and refuses.
+    /// The server denies access in spite of valid authorization.
     #[error(
         "HTTP 403: access denied by the server; check the permissions of the account, or \"headers\" \
          of its entry holds"
     )]
     Forbidden,
-    /// The server no longer knows our session, or could not make another one.
+    /// The server lost the session, or could not create a new one.
     #[error("HTTP {status}: session not found on the server")]
     SessionLost { status: u16 },
-    /// The token belongs to another account now.
+    /// The token now belongs to a different account.
     #[error("the sign-in changed to a different account")]
     AccountChanged,
-    /// Another status than one of success.
+    /// A status that is not a success.
     #[error("HTTP {status}{}", described(.content_type.as_deref(), .excerpt))]
     Status {
         status: u16,
-        /// The content type of the answer.
         content_type: Option<String>,
-        /// The beginning of the answer.
+        /// The beginning of the body.
         excerpt: String,
-        /// When the server wants to be asked again.
+        /// The value of `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// The server wants us to go elsewhere.
+    /// A redirect that is not followed.
     #[error(
         "HTTP {status}: the server redirects to {}, and the redirect was not followed; if the target is right, correct \
          \"url\"", visible(.target)
     )]
     Redirect { status: u16, target: String },
-    /// A success whose body is no answer.
+    /// A success with a body that is neither JSON nor an event stream.
     #[error(
         "HTTP {status} with {} instead of JSON or an event stream{}",
         named_type(.content_type.as_deref()), quoted(.excerpt)
     )]
     NotMcp {
         status: u16,
-        /// The content type of the answer.
         content_type: Option<String>,
-        /// The beginning of the answer.
+        /// The beginning of the body.
         excerpt: String,
     },
-    /// A compressed body, which was not asked for.
+    /// A compressed body, although the request did not accept one.
     #[error("HTTP {status} with unsupported content encoding {}", visible(.encoding))]
     Encoded { status: u16, encoding: String },
-    /// A success without an answer.
+    /// A success without a response to the request.
     #[error("HTTP {status} without a response to the request")]
     NoAnswer { status: u16 },
-    /// The answer of a server that knows only older revisions.
+    /// The response of a server that supports only older revisions.
     #[error("the server does not support protocol version {MODERN_REVISION}: {excerpt}")]
     NotModern {
         /// The beginning of its error.
         excerpt: String,
     },
-    /// The answer cannot be read.
+    /// The response is not valid JSON or too deeply nested.
     #[error("the server's response is not valid JSON, or nested deeper than {MAX_DEPTH} levels")]
     Unreadable,
-    /// The answer is larger than a message may be.
     #[error("the server's response is larger than {} MiB", MAX_FRAME_BYTES / (1024 * 1024))]
     TooLarge,
-    /// The stream of an old server does not say where to send messages, or names another origin.
+    /// An HTTP+SSE server names no endpoint for messages, or one in a different origin.
     #[error("refusing to send messages to a different origin: {}", visible(.target))]
     ForeignEndpoint {
-        /// The origin that it named.
+        /// The origin that the server named.
         target: String,
     },
     #[error("internal error in the workbench")]
@@ -107,7 +103,7 @@ pub(crate) enum HttpFault {
 }
 
 impl HttpFault {
-    /// The stable code for programs.
+    /// Returns the stable code for programs.
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Unreachable { .. } => "server_unreachable",
@@ -130,7 +126,7 @@ impl HttpFault {
         }
     }
 
-    /// The code where the fault kept a server from coming up.
+    /// Returns the code for a fault that prevented a server from starting.
     pub(super) fn start_code(&self) -> &'static str {
         match self {
             Self::Unreachable { .. } | Self::ConnectionLost { .. } | Self::StreamEnded => {
@@ -141,7 +137,7 @@ impl HttpFault {
         }
     }
 
-    /// Whether the same request may go through another time: the server was busy, or out of reach.
+    /// Returns true if a retry of the same request may succeed: the server was busy or unreachable.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::Status { status, .. } => *status == 429 || *status >= 500,
@@ -153,13 +149,13 @@ impl HttpFault {
         }
     }
 
-    /// Whether the server has refused whoever asked, and not what: nothing is learned of how it speaks, and nothing
-    /// is spared by asking it less often.
+    /// Returns true if the server refused the caller and not the request. Such a refusal says nothing about the
+    /// server's protocol, and limiting retries gains nothing.
     pub(crate) fn is_about_access(&self) -> bool {
         matches!(self, Self::Unauthorized | Self::SignIn(_))
     }
 
-    /// The sign-in that would help.
+    /// Returns the sign-in that would fix the error.
     pub(crate) fn sign_in(&self) -> Option<&SignInNeeded> {
         match self {
             Self::SignIn(needed) => Some(needed),
@@ -167,7 +163,7 @@ impl HttpFault {
         }
     }
 
-    /// When to try again, where the server said it.
+    /// Returns the time to wait before a retry, if the server named one.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
@@ -176,7 +172,7 @@ impl HttpFault {
     }
 }
 
-/// `http_503` and the like: made once each, since codes live as long as the program.
+/// Returns `http_503` and the like. Each is created once, because codes are static.
 fn status_code(status: u16) -> &'static str {
     static CODES: [OnceLock<String>; 1000] = [const { OnceLock::new() }; 1000];
     CODES

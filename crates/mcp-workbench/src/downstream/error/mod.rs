@@ -1,5 +1,4 @@
-//! Why a server could not be reached, and why a call to it failed: data first, and the words for it
-//! beside the data.
+//! Errors of connections and of calls. Each variant carries its data; its message is written next to it.
 
 mod call;
 mod connect;
@@ -18,22 +17,22 @@ pub(crate) use connect::{ConnectError, StartPhase};
 pub(crate) use http::HttpFault;
 pub(crate) use oauth::{Lack, SignInNeeded};
 
-/// How much of a server's stderr an error message shows.
+/// Upper bound on the stderr text in an error message.
 const STDERR_CHARACTERS: usize = 500;
 
-/// Why a server that still runs is stopped.
+/// The reason why the workbench stops a running server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum GiveUp {
-    /// It writes only what is no message.
+    /// It writes only lines that are not MCP messages.
     #[error("wrote {BAD_LINES} consecutive lines that are not MCP messages")]
     Nonsense,
-    /// It writes one message for ever.
+    /// It writes a message without ever ending it.
     #[error("wrote a message larger than {} MiB without ending it", MAX_FRAME_BYTES / (1024 * 1024))]
     EndlessMessage,
-    /// It does not take what is written to it.
+    /// It does not read its input.
     #[error("did not read its input for {} s", WRITE_PATIENCE.as_secs())]
     NotReading,
-    /// It runs and says nothing.
+    /// It runs but does not respond.
     #[error("did not answer a ping after its calls had timed out")]
     Unresponsive,
 }
@@ -51,10 +50,10 @@ impl GiveUp {
 /// A limit on the time of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum TimeLimit {
-    /// `callTimeoutMs`: neither an answer nor progress came.
+    /// `callTimeoutMs`: neither a response nor progress arrived.
     #[error("timed out after {} waiting for a response", seconds(*.0))]
     Silence(Duration),
-    /// `maxCallMs`: the call was not finished.
+    /// `maxCallMs`: the call did not finish.
     #[error("timed out: the call did not finish within {}", seconds(*.0))]
     Total(Duration),
 }
@@ -63,7 +62,7 @@ fn seconds(duration: Duration) -> String {
     format!("{} s", duration.as_secs_f64())
 }
 
-/// The last lines of stderr, the newest last, cut from the front.
+/// Formats the last lines of stderr, newest last. Text that exceeds the bound is cut from the front.
 fn stderr_part(lines: &[String]) -> String {
     if lines.is_empty() {
         return String::new();

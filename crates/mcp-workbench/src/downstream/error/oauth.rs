@@ -7,14 +7,14 @@ use crate::{
     visible::visible,
 };
 
-/// How many scopes a sentence names.
+/// Upper bound on the scopes in a message.
 const MOST_SCOPES: usize = 10;
 
-/// Somebody has to sign in before a server answers.
+/// The error of a server that requires a sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SignInNeeded {
     pub lack: Lack,
-    /// The command that signs in, as a shell takes it; none where the entry has credentials of its own.
+    /// The shell command that signs in; `None` if the entry has client credentials.
     pub command: Option<Arc<str>>,
     /// The challenge of the server. Never shown.
     pub challenge: Option<Challenge>,
@@ -23,11 +23,11 @@ pub(crate) struct SignInNeeded {
 /// The reason why a server does not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Lack {
-    /// A token that the server accepts.
+    /// No token that the server accepts.
     Token(SignedOut),
-    /// A token, which could not be got now.
+    /// No token, because requesting one failed.
     Trouble(SignInError),
-    /// A token that is good for more: for these scopes.
+    /// A token that lacks these scopes.
     Scopes(Vec<String>),
 }
 
@@ -88,7 +88,7 @@ impl fmt::Display for SignInNeeded {
     }
 }
 
-/// The scopes that are missing, as many as a reader wants to see.
+/// Lists the missing scopes, up to a bound.
 fn missing(scopes: &[String]) -> String {
     if scopes.is_empty() {
         return String::new();

@@ -1,5 +1,5 @@
-//! A list of tools held against the permissions of its server: what is denied is withheld, and what the user is to be
-//! asked about is marked.
+//! Applies the permissions of a server to its tool list: withholds denied tools and marks those that need the user's
+//! consent.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::{
 };
 
 impl ToolList {
-    /// Whether there are rules about what may be called.
+    /// Returns true if permission rules apply to the tools.
     pub(crate) fn is_judged(&self) -> bool {
         !self.said.is_empty()
     }
 
-    /// Why a tool that the server has is not permitted; nothing if that is not why it is missing.
+    /// Returns the reason why a tool of the server is denied; `None` if it is not denied.
     pub(crate) fn denied(&self, name: &str) -> Option<NotPermitted> {
         let reason = self.denied.get(name)?;
         Some(NotPermitted::Denied(reason.clone()))
     }
 
-    /// The list without the tools that another entry of the configuration does not let through; what it lets through
-    /// in addition is not known before the server is asked.
+    /// Returns the list without the tools that a changed entry does not let through. Tools that it lets through in
+    /// addition are missing until the server lists them again.
     pub(crate) fn narrowed(self: &Arc<Self>, server: &Server) -> Arc<Self> {
         let allows = |tool: &&ToolDefinition| server.filters.allows(tool.name.as_str());
         let same_rules = self.denied.is_empty() && server.permissions.is_empty();
@@ -63,8 +63,8 @@ impl ToolList {
         Arc::new(list)
     }
 
-    /// The list as it counts after an earlier one of the same server: what was said of a tool before and is worse
-    /// than what is said now still counts.
+    /// Combines the list with an earlier one of the same server: an earlier annotation that is stricter than the
+    /// current one still counts.
     pub(crate) fn after(mut self, earlier: &Self, permissions: &Permissions) -> Self {
         if permissions.is_empty() {
             return self;
@@ -85,7 +85,7 @@ impl ToolList {
         self
     }
 
-    /// Holds all tools against the rules; returns those that are not believed.
+    /// Applies the rules to all tools; returns those whose annotations are not trusted.
     pub(crate) fn judge(&mut self, permissions: &Permissions) -> Vec<ToolName> {
         let mut mistrusted = Vec::new();
         if permissions.is_empty() {

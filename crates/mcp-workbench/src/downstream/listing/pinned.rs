@@ -1,4 +1,4 @@
-//! The lock file's say in a list of tools: what may not be offered, and what is to be told.
+//! Applies the lock file to a tool list: withholds tools and adds notices.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -12,7 +12,7 @@ use crate::{
     policy::scan,
 };
 
-/// What is done about tools that are not what the lock file has.
+/// The rules for tools that differ from the lock file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PinRules<'a> {
     pub(crate) pins: &'a ServerPins,
@@ -21,7 +21,7 @@ pub(crate) struct PinRules<'a> {
 }
 
 impl PinRules<'_> {
-    /// What may be offered of a list.
+    /// Returns the verdict of the lock file on a list.
     pub(crate) fn rule(&self, list: &ToolList) -> Ruling {
         let tools = list.tools.iter();
         let tools = tools.map(|tool| (tool.name.as_str(), &tool.definition));
@@ -31,15 +31,15 @@ impl PinRules<'_> {
 }
 
 impl ToolList {
-    /// The tool of this name that is not offered; of several, the one that nobody has approved.
+    /// Returns the withheld tool of this name; if there are several, the one that is not approved.
     pub(crate) fn withheld_as(&self, name: &str) -> Option<&Withheld> {
         let named = || { self.withheld.iter() }.filter(|it| it.name.as_str() == name);
         let denied = named().find(|it| it.cause == Cause::NotApproved);
         denied.or_else(|| named().next())
     }
 
-    /// The list without the tools that may not be offered any more: where only what is approved may be, those that are
-    /// not; and those with a finding that is not approved any more.
+    /// Returns the list without the tools that may no longer be offered: unapproved ones if approval is enforced, and
+    /// those with a finding whose approval was revoked.
     pub(crate) fn ruled(self: &Arc<Self>, rules: &PinRules<'_>) -> Arc<Self> {
         let ruling = match rules.pins.mode(rules.mode) {
             PinMode::Enforce => rules.rule(self),
@@ -58,7 +58,7 @@ impl ToolList {
         Arc::new(list)
     }
 
-    /// Withholds tools whose findings are not approved any more.
+    /// Withholds tools whose findings are no longer approved.
     fn revoke(&mut self, is_revoked: impl Fn(&ToolDefinition) -> bool, pins: &ServerPins) {
         let tools = std::mem::take(&mut self.tools).into_iter();
         let (revoked, left): (Vec<_>, Vec<_>) = tools.partition(is_revoked);
@@ -92,9 +92,9 @@ impl ToolList {
         Ok(tool)
     }
 
-    /// Why a tool of this name may not be called, although the server has it.
+    /// Returns the reason why a tool of this name may not be called, although the server has it.
     fn refusal(&self, name: &str) -> Option<CallError> {
-        // A second tool of the name of one that is offered is withheld too.
+        // A duplicate of an offered tool is withheld too.
         if self.get(name).is_some() {
             return None;
         }
@@ -111,7 +111,7 @@ impl ToolList {
         })
     }
 
-    /// Takes out what may not be offered, and notes what is to be told.
+    /// Removes the tools that may not be offered, and adds the notices.
     pub(crate) fn apply(&mut self, ruling: Ruling) {
         self.notices.extend(ruling.notices);
         if ruling.denied.is_empty() {

@@ -179,7 +179,7 @@ fn a_definition_may_be_large_but_not_huge() {
     );
 }
 
-const TWICE: &str = "the server lists this name twice; the first is kept";
+const TWICE: &str = "duplicate tool name; only the first tool is used";
 
 #[test]
 fn of_a_doubled_name_the_first_is_kept() {

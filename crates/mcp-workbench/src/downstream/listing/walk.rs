@@ -10,7 +10,7 @@ use crate::{
     era::{CacheHints, Era},
 };
 
-/// The number of pages of one list that are read.
+/// Upper bound on the pages of one list.
 pub(super) const MAX_PAGES: usize = 100;
 
 /// A walk over the pages of a list.
@@ -21,33 +21,33 @@ pub(crate) struct ListWalk {
     bounds: ListBounds,
     definitions: Vec<RawJson>,
     pages: usize,
-    /// The size of all pages. Items share the buffers of their pages, so this is what the list takes in memory.
+    /// The size of all pages. Items share the buffers of their pages, so this is the memory that the list needs.
     bytes: usize,
     cursor: Option<RawJson>,
     seen: HashSet<RawJson>,
     notices: Vec<String>,
     /// The bound at which reading stopped, with the number of items that fit.
     incomplete: Option<String>,
-    /// The strictest of what the pages say; nothing before the first.
+    /// The strictest hints of all pages; `None` before the first.
     hints: Option<CacheHints>,
 }
 
-/// What comes after a page.
+/// The next step after a page.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// There is another page: ask again.
+    /// Request the next page.
     Next,
-    /// The list is complete, or as complete as it will get.
+    /// The list is complete, or reading stopped.
     Done,
 }
 
 impl ListWalk {
-    /// A walk over a list of tools.
+    /// Creates a walk over a tool list.
     pub(crate) fn tools(bounds: ListBounds) -> Self {
         Self::new("tools", bounds)
     }
 
-    /// A walk over a list whose pages have their items in the member `items`.
+    /// Creates a walk over a list whose pages have their items in the member `items`.
     pub(crate) fn new(items: &'static str, bounds: ListBounds) -> Self {
         Self {
             items,
@@ -63,7 +63,7 @@ impl ListWalk {
         }
     }
 
-    /// How long what was read may be kept, and by whom.
+    /// Returns the cache hints of the list: how long it is valid, and for whom.
     pub(crate) fn hints(&self) -> CacheHints {
         self.hints.unwrap_or(CacheHints::NONE)
     }
@@ -73,17 +73,17 @@ impl ListWalk {
         self.bytes
     }
 
-    /// Returns the bound at which reading stopped, in words.
+    /// Returns the message about the bound at which reading stopped.
     pub(crate) fn incomplete(&self) -> Option<&str> {
         self.incomplete.as_deref()
     }
 
-    /// All items that were read.
+    /// Returns all items that were read.
     pub(crate) fn into_items(self) -> Vec<RawJson> {
         self.definitions
     }
 
-    /// The parameters of the next request.
+    /// Returns the parameters of the next request.
     pub(crate) fn params(&self) -> RawJson {
         match &self.cursor {
             Some(cursor) => ObjectText::new().raw("cursor", cursor).finish(),
@@ -91,7 +91,7 @@ impl ListWalk {
         }
     }
 
-    /// Takes a page; `None` if it is no page of such a list.
+    /// Takes a page; returns `None` if it is not a page of such a list.
     pub(crate) fn accept(&mut self, page: &RawJson) -> Option<Step> {
         let tools = page.member(self.items)?.elements()?;
         self.pages += 1;
@@ -114,7 +114,7 @@ impl ListWalk {
         Some(Step::Next)
     }
 
-    /// Takes the items of a page of a size, as many as fit.
+    /// Takes as many items of a page as fit.
     fn take_items(&mut self, mut items: Vec<RawJson>, page_bytes: usize, has_next: bool) {
         let ListBounds { tools, bytes } = self.bounds;
         let room = bytes.saturating_sub(self.bytes);
@@ -145,19 +145,18 @@ impl ListWalk {
         });
     }
 
-    /// Notes that a later page could not be read; what came before it counts.
+    /// Adds a notice that later pages are missing. The items of earlier pages stay.
     pub(crate) fn cut_short(&mut self, why: &str) -> Step {
         self.notices
             .push(format!("the tool list is incomplete{why}"));
         Step::Done
     }
 
-    /// Whether a page has been read.
     pub(crate) fn has_pages(&self) -> bool {
         self.pages > 0
     }
 
-    /// What the server has told, with what it said of itself.
+    /// Returns the snapshot of the server, with its introduction.
     pub(crate) fn into_snapshot(self, era: Era, introduction: Introduction) -> ServerSnapshot {
         ServerSnapshot {
             era,

@@ -1,6 +1,6 @@
-//! The guard: this program once more, started with the first server, that only waits for the end of its
-//! stdin. We hold the other end and never close it, so it ends when we do, however we end. The guard
-//! then ends every group that it was told of and every process that carries our marker.
+//! The guard: a second process of this program, started with the first server, that waits for the end of its stdin.
+//! The workbench holds the other end and never closes it, so the guard notices the end of the workbench, even by
+//! SIGKILL. It then ends every group that was registered with it and every process that carries our marker.
 
 use std::{
     collections::HashSet,
@@ -14,18 +14,18 @@ use rustix::process::{Pid, Signal};
 
 use super::sweep::{Found, QUIET_LOOKS, everybody};
 
-/// The first argument that makes this program a guard. It is no command for people.
+/// The first argument that makes this program a guard. It is not a command for users.
 pub(crate) const GUARD_ARGUMENT: &str = "guard-process-trees";
 
-/// How long trees may take to end by themselves, now that nobody holds their stdin.
+/// Grace period for process trees to exit after their stdin was closed.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long the guard goes on killing while it still finds something.
+/// How long the guard continues to kill while it still finds processes.
 const GIVE_UP: Duration = Duration::from_secs(5);
-/// What the guard is told when it is no longer needed.
+/// The line that ends the guard without killing anything.
 const DISMISSED: &str = "dismissed";
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Our end of the guard.
+/// The workbench's handle of the guard.
 pub(super) struct Guard {
     child: Child,
 }
@@ -54,7 +54,7 @@ impl Guard {
         Pid::from_child(&self.child)
     }
 
-    /// Whether it runs; reaps it if it does not.
+    /// Returns true if the guard runs; reaps it if it does not.
     pub(super) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -67,7 +67,7 @@ impl Guard {
         self.tell('-', group);
     }
 
-    /// Sends the guard home: everything has been ended in order.
+    /// Dismisses the guard after all processes have ended in order.
     pub(super) fn dismiss(&mut self) {
         if let Some(mut stdin) = self.child.stdin.take() {
             let _ = writeln!(stdin, "{DISMISSED}");
@@ -82,7 +82,7 @@ impl Guard {
     }
 }
 
-/// What the guard does: listens until its stdin ends, then ends what is left.
+/// Runs the guard: reads its stdin to the end, then ends the remaining processes.
 pub(crate) fn run(marker: &str) {
     let mut groups = HashSet::new();
     for line in io::stdin().lock().lines().map_while(Result::ok) {
@@ -105,7 +105,7 @@ pub(crate) fn run(marker: &str) {
 
 fn end_all(marker: &str, groups: &HashSet<i32>) {
     let began = Instant::now();
-    // A process that starts after this moment in a group of ours has only got a reused id.
+    // A process in one of our groups that started after this moment only got a reused id.
     let newest = clock_ticks();
     let mut asked = false;
     let mut quiet_looks = 0;
@@ -137,7 +137,7 @@ fn survivors(marker: &str, groups: &HashSet<i32>, newest: Option<u64>) -> Vec<Fo
     .collect()
 }
 
-/// The age of the system in the unit of a process's start time.
+/// Returns the uptime of the system in the unit of a process's start time.
 fn clock_ticks() -> Option<u64> {
     let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
     let (seconds, hundredths) = uptime.split_once(' ')?.0.split_once('.')?;

@@ -1,6 +1,6 @@
-//! Process trees on Linux. A server's leader is looked at whenever a child of ours has ended, and not
-//! reaped before its group has been killed: until then the kernel keeps its id, so that the group's id
-//! is ours.
+//! Process trees on Linux. The state of a server's leader is checked whenever a child exits. The leader is not reaped
+//! before its group was killed: until then the kernel reserves its id, so the group's id cannot belong to other
+//! processes.
 
 use std::{
     collections::HashSet,
@@ -32,18 +32,18 @@ use super::{
 };
 use crate::rare::Rare;
 
-/// How long a sweep goes on while it still finds something, and how long it waits between looks.
+/// Upper bound on the rounds of a sweep, and the pause between two rounds.
 const SWEEP_LOOKS: u32 = 100;
 const SWEEP_PAUSE: Duration = Duration::from_millis(5);
 
 /// All processes of this workbench.
 pub(crate) struct ProcessTable {
-    /// Random, so that two workbenches never take each other's processes for their own.
+    /// Random, so that two workbenches never mistake each other's processes for their own.
     run: String,
     tasks: TaskTracker,
-    /// Changes whenever a child has ended.
+    /// Changes whenever a child exits.
     child_ended: watch::Sender<()>,
-    /// When the end of the workbench began.
+    /// The time at which the shutdown of the workbench began.
     closing_since: OnceLock<Instant>,
     state: Mutex<TableState>,
 }
@@ -51,16 +51,16 @@ pub(crate) struct ProcessTable {
 #[derive(Default)]
 struct TableState {
     started: u64,
-    /// The children that we wait for ourselves; all others are adopted.
+    /// The children that are servers or the guard; all others are adopted.
     known: HashSet<Pid>,
     guard: Option<Guard>,
     watching: bool,
-    /// The limit on open files that we were started with.
+    /// The limit on open files before it was raised.
     files_limit: Option<Rlimit>,
 }
 
 impl ProcessTable {
-    /// An empty table whose work runs on `tasks`.
+    /// Creates an empty table that runs its work on `tasks`.
     pub(crate) fn new(tasks: TaskTracker) -> Arc<Self> {
         Arc::new(Self {
             run: random_word(),
@@ -89,7 +89,7 @@ impl ProcessTable {
         let mut state = self.state();
         state.known.insert(pid);
         if let Some(limit) = state.files_limit {
-            // A server gets the limit that it would have had without us.
+            // A server gets the limit that it would have without the workbench.
             let _ = prlimit(Some(pid), Resource::Nofile, limit);
         }
         if let Some(guard) = &mut state.guard {
@@ -120,19 +120,19 @@ impl ProcessTable {
         }
     }
 
-    /// Ends a process whose stdin was closed at `closed_at`, on a task of its own.
+    /// Ends a process whose stdin was closed at `closed_at`, in a task of its own.
     pub(crate) fn retire(self: &Arc<Self>, process: Process, closed_at: Instant) {
         let closing = self.closing_since.get().copied();
         let closed_at = closing.map_or(closed_at, |closing| closing.min(closed_at));
         self.tasks.spawn(end(process, closed_at));
     }
 
-    /// Makes the end of every process count from `since` at the latest.
+    /// Makes the deadline of every process count from `since` at the latest.
     pub(crate) fn closing_since(&self, since: Instant) {
         let _ = self.closing_since.set(since);
     }
 
-    /// Kills whatever is left of any tree, when all servers have been ended.
+    /// Kills the remaining processes of all trees, after all servers have ended.
     pub(crate) async fn sweep_all(&self) {
         self.kill_leaders();
         self.sweep(None).await;
@@ -142,7 +142,7 @@ impl ProcessTable {
         };
         let Some(mut guard) = guard else { return };
         if !all_ended {
-            // Losing us is what the guard waits for: it goes on with what we could not end.
+            // The guard acts when the workbench ends, so it kills what is left.
             return;
         }
         guard.dismiss();
@@ -154,8 +154,7 @@ impl ProcessTable {
         }
     }
 
-    /// Kills the groups whose leaders we have not reaped, because there was no time for it. Their ids are
-    /// still ours.
+    /// Kills the groups of leaders that were not reaped in time. Their ids still belong to them.
     fn kill_leaders(&self) {
         let state = self.state();
         let guard = state.guard.as_ref().map(Guard::pid);
@@ -164,8 +163,7 @@ impl ProcessTable {
         }
     }
 
-    /// What must be in place before the first server: orphans come to us, somebody reaps them, and the
-    /// guard stands by.
+    /// Prepares for the first server: makes orphans children of the workbench, reaps them, and starts the guard.
     fn prepare(self: &Arc<Self>) -> io::Result<()> {
         let mut state = self.state();
         if !state.watching {
@@ -210,8 +208,8 @@ impl ProcessTable {
         Ok(())
     }
 
-    /// Reaps adopted children that have ended. Each by its own id: a wait for any child would take the
-    /// exit status of a server away from the task that owns it.
+    /// Reaps adopted children that exited. Each is reaped by its own id: a wait for any child would take the exit
+    /// status of a server away from the task that owns it.
     fn reap_adopted(&self) {
         let state = self.state();
         for pid in children() {
@@ -255,9 +253,9 @@ impl ProcessTable {
 
 pub(crate) struct Process {
     child_ended: watch::Receiver<()>,
-    /// Whether a child has ended since the last look at this one. Looking costs a system call.
+    /// Set if a child has exited since the last check of this one. A check costs a system call.
     may_have_ended: bool,
-    /// Done when the next child has ended.
+    /// Completes when the next child exits.
     next_end: Option<Rare<Pin<Box<dyn Future<Output = ()> + Send>>>>,
     child: Child,
     pid: Pid,
@@ -271,11 +269,11 @@ async fn next_end(mut child_ended: watch::Receiver<()>) {
 }
 
 impl Process {
-    /// Waits for the end of the leader and leaves it unreaped. Cancel-safe.
+    /// Waits for the exit of the leader and leaves it unreaped. Cancel-safe.
     pub(crate) async fn exited(&mut self) -> Exit {
         loop {
             if self.may_have_ended {
-                // Noted before the look, so that an end after it is looked for anew.
+                // Reset before the check, so that an exit after it causes another check.
                 self.child_ended.mark_unchanged();
                 self.may_have_ended = false;
                 if let Some(exit) = self.look() {
@@ -283,7 +281,7 @@ impl Process {
                     return exit;
                 }
             }
-            // Kept from one look to the next: this is polled whenever the server says something.
+            // Stored between checks, because this is polled for every message of the server.
             self.next_end
                 .get_or_insert_with(|| Rare::new(Box::pin(next_end(self.child_ended.clone()))))
                 .await;
@@ -292,7 +290,7 @@ impl Process {
         }
     }
 
-    /// How the leader has ended, if it has.
+    /// Returns how the leader exited, if it did.
     fn look(&self) -> Option<Exit> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         match waitid(WaitId::Pid(self.pid), options) {
@@ -306,7 +304,7 @@ impl Process {
         }
     }
 
-    /// Asks the group to end.
+    /// Sends SIGTERM to the group.
     pub(super) fn terminate(&self) {
         let _ = kill_process_group(self.pid, Signal::TERM);
     }
@@ -315,7 +313,7 @@ impl Process {
     pub(super) async fn kill_tree(mut self) {
         let _ = kill_process_group(self.pid, Signal::KILL);
         let _ = tokio::time::timeout(SWEEP_PAUSE * SWEEP_LOOKS, self.exited()).await;
-        // What the leader had started is ours only now that it is gone.
+        // Processes that the leader started become our children only after it has exited.
         self.table.sweep(Some(&self.marker)).await;
         let reaped = self.child.try_wait().is_ok_and(|status| status.is_some());
         let mut state = self.table.state();
@@ -339,25 +337,25 @@ fn take_pipes(child: &mut Child) -> io::Result<(ChildStdin, ChildStdout, ChildSt
     ))
 }
 
-/// Reaps a child that has ended; false if it has not.
+/// Reaps a child that exited; returns false if it still runs.
 fn reap(pid: Pid) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
 }
 
-/// Allows us as many open files as the system does: each server takes three. Returns the limit before.
+/// Raises the soft limit on open files to the hard limit, because each server needs three. Returns the limit before.
 fn raise_files_limit() -> Rlimit {
     let before = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: before.maximum,
         maximum: before.maximum,
     };
-    // If it cannot be raised, it stays, and a start that finds no room says so.
+    // If raising fails, the old limit stays, and a start that runs out of files reports it.
     let _ = setrlimit(Resource::Nofile, raised);
     before
 }
 
-/// A word that no other process has. It only tells workbenches apart and guards nothing.
+/// Returns a random word. It only tells workbenches apart and protects nothing.
 fn random_word() -> String {
     let random = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", random(), random())

@@ -1,7 +1,7 @@
-//! Child processes and everything that they start. On Linux the whole tree is known and killed: each
-//! server leads a process group, carries a marker variable, and what leaves the group is adopted by
-//! us and found by that marker; a guard process does the same if we are killed ourselves. Elsewhere
-//! the group (Unix) or the process (Windows) is ended.
+//! Child processes and everything that they start. On Linux the whole tree is tracked and killed: each server leads a
+//! process group and carries a marker variable. Processes that leave the group become children of the workbench and
+//! are found by that marker; a guard process does the same if the workbench itself is killed. On other systems the
+//! group (Unix) or the process (Windows) is ended.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod guard;
@@ -24,7 +24,7 @@ pub(crate) use linux::{Process, ProcessTable};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use portable::{Process, ProcessTable};
 
-/// When the group is asked to end, counted from the closing of its stdin.
+/// The time from the closing of stdin until the group gets SIGTERM.
 const TERMINATE_AFTER: Duration = Duration::from_secs(2);
 const KILL_AFTER: Duration = Duration::from_millis(3500);
 
@@ -40,7 +40,7 @@ pub(super) struct Spawned {
 pub(crate) enum Exit {
     Code(i32),
     Signal(i32),
-    /// It stopped talking, and how it ended is not known yet.
+    /// It closed its output; the exit status is not known yet.
     Closed,
 }
 
@@ -55,13 +55,12 @@ impl fmt::Display for Exit {
     }
 }
 
-/// Starts `command` under the care of `table`.
 pub(super) fn spawn(table: &Arc<ProcessTable>, command: Command) -> std::io::Result<Spawned> {
     table.spawn(command)
 }
 
-/// Ends a process and its tree. Its stdin must be closed already: it gets the time until the ladder's
-/// next rung to leave by itself, is asked at the first, and killed at the second.
+/// Ends a process and its tree. Its stdin must be closed already. The process may exit by itself until the first
+/// deadline, then gets SIGTERM, and is killed at the second.
 async fn end(mut process: Process, closed_at: Instant) {
     let rungs = [closed_at + TERMINATE_AFTER, closed_at + KILL_AFTER];
     if tokio::time::timeout_at(rungs[0], process.exited())

@@ -1,5 +1,5 @@
-//! Processes where there are no process descriptors: the group is ended on Unix, the process itself on
-//! Windows. What leaves its group is not followed here.
+//! Processes on systems without process descriptors: the group is ended on Unix, the process itself on Windows.
+//! Processes that leave their group are not tracked here.
 
 use std::{
     io,
@@ -18,7 +18,7 @@ pub(crate) struct ProcessTable {
 }
 
 impl ProcessTable {
-    /// An empty table whose work runs on `tasks`.
+    /// Creates an empty table that runs its work on `tasks`.
     pub(crate) fn new(tasks: TaskTracker) -> Arc<Self> {
         Arc::new(Self { tasks })
     }
@@ -46,27 +46,27 @@ impl ProcessTable {
         })
     }
 
-    /// Ends a process whose stdin was closed at `closed_at`, on a task of its own.
+    /// Ends a process whose stdin was closed at `closed_at`, in a task of its own.
     pub(crate) fn retire(self: &Arc<Self>, process: Process, closed_at: Instant) {
         self.tasks.spawn(end(process, closed_at));
     }
 
-    /// Each process counts its own time here.
+    /// Does nothing, because each process has a deadline of its own here.
     pub(crate) fn closing_since(&self, _since: Instant) {}
 
-    /// Nothing is left here that could be found.
+    /// Does nothing, because remaining processes cannot be found here.
     pub(crate) async fn sweep_all(&self) {}
 }
 
 pub(crate) struct Process {
     child: Child,
-    /// The id of the process when it was started; the group has it for as long as it has members.
+    /// The id of the process at its start; it identifies the group while the group has members.
     #[cfg(unix)]
     group: Option<u32>,
 }
 
 impl Process {
-    /// Waits for the end of the process. Cancel-safe.
+    /// Waits for the exit of the process. Cancel-safe.
     pub(crate) async fn exited(&mut self) -> Exit {
         match self.child.wait().await {
             Ok(status) => status.code().map_or(Exit::Closed, Exit::Code),
@@ -74,7 +74,7 @@ impl Process {
         }
     }
 
-    /// Asks the group to end, where there are groups.
+    /// Sends SIGTERM to the group, on Unix.
     pub(super) fn terminate(&self) {
         #[cfg(unix)]
         self.signal_group(rustix::process::Signal::TERM);

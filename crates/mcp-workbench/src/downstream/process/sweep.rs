@@ -1,6 +1,5 @@
-//! Finding processes by what cannot be shaken off: their parent, their group, and the marker in their
-//! environment. A process is signalled only through a descriptor that names it for good, so that a
-//! reused id can never be hit.
+//! Finds processes by properties that they cannot drop: their parent, their group, and the marker in their
+//! environment. A process is signalled only through a pidfd, so that a reused id is never hit.
 
 use std::{
     fs,
@@ -10,28 +9,27 @@ use std::{
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// The variable that every server carries, and what it starts inherits.
+/// The marker variable of every server, which its child processes inherit.
 pub(super) const MARKER_VARIABLE: &str = "MCP_WORKBENCH_PROCESS";
 
-/// How many looks in a row must find nothing: a process that is just becoming another program has no
-/// environment for a moment.
+/// The number of consecutive rounds that must find nothing: during `exec` a process has no environment for a moment.
 pub(super) const QUIET_LOOKS: u32 = 2;
 
-/// A process that was found, held by a descriptor.
+/// A process that is held by a pidfd.
 pub(super) struct Found {
     descriptor: OwnedFd,
     pid: Pid,
 }
 
 impl Found {
-    /// Takes hold of a process, if it is still there.
+    /// Opens a process, if it still exists.
     pub(super) fn hold(pid: Pid) -> Option<Self> {
         let descriptor = pidfd_open(pid, PidfdFlags::empty()).ok()?;
         Some(Self { descriptor, pid })
     }
 
-    /// Whether the process carries a marker that begins with `marker`. Asked after the process is held:
-    /// if the id had been reused in between, the answer would be about the process that is held.
+    /// Returns true if the process carries a marker that begins with `marker`. The pidfd is opened before this check,
+    /// so the check is about the process that a signal would hit, even if the id was reused.
     pub(super) fn carries(&self, marker: &str) -> bool {
         let needle = format!("{MARKER_VARIABLE}={marker}");
         let Ok(environment) = fs::read(proc_folder(self.pid).join("environ")) else {
@@ -41,10 +39,10 @@ impl Found {
         variables.any(|variable| variable.starts_with(needle.as_bytes()))
     }
 
-    /// The process group and the start time in clock ticks.
+    /// Returns the process group and the start time in clock ticks.
     pub(super) fn group_and_start(&self) -> Option<(i32, u64)> {
         let stat = fs::read_to_string(proc_folder(self.pid).join("stat")).ok()?;
-        // The second field is the program's name in parentheses and may hold anything.
+        // The second field is the program's name in parentheses and may contain anything.
         let after_name = &stat[stat.rfind(')')? + 2..];
         let fields: Vec<&str> = after_name.split(' ').collect();
         Some((fields.get(2)?.parse().ok()?, fields.get(19)?.parse().ok()?))
@@ -55,12 +53,12 @@ impl Found {
     }
 
     pub(super) fn signal(&self, signal: Signal) {
-        // Gone already is as good as gone now.
+        // An error means that the process has exited already.
         let _ = pidfd_send_signal(&self.descriptor, signal);
     }
 }
 
-/// The ids of our own children, adopted ones included.
+/// Returns the ids of our children, including adopted ones.
 pub(super) fn children() -> Vec<Pid> {
     let Ok(threads) = fs::read_dir("/proc/self/task") else {
         return Vec::new();
@@ -78,7 +76,7 @@ pub(super) fn children() -> Vec<Pid> {
         .collect()
 }
 
-/// The ids of all processes that we may see.
+/// Returns the ids of all visible processes.
 pub(super) fn everybody() -> Vec<Pid> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();

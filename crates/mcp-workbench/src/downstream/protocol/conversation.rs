@@ -1,5 +1,5 @@
-//! One request after the other with a server that is being started. What the server says in between is answered
-//! or ignored.
+//! The requests of a server's start, one after the other. Requests and notifications of the server in between are
+//! answered or ignored.
 
 use std::sync::Arc;
 
@@ -19,29 +19,29 @@ use crate::{
     wire::{Answer, Message, Request, RequestId, recover_answer_id},
 };
 
-/// A server that asks without reading the answers gets no more of them beyond this.
+/// Upper bound on the unsent responses to a server that sends requests without reading the responses.
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 
-/// How much of a server's words an error repeats.
+/// Upper bound on the server's text in an error.
 const MESSAGE_CHARACTERS: usize = 4000;
 
-/// What is said to a server, and heard of it, at its start.
+/// The connection to a server during its start.
 pub(crate) struct Conversation<'a> {
     pub(crate) link: Link,
-    /// The first id that was not used.
+    /// The first unused id.
     pub(crate) next_id: u64,
-    /// What the server has asked and is not answered yet.
+    /// The open questions of the server.
     pub(crate) asks: Asks,
-    /// Who needs the server; it is told what that client can do.
+    /// The client that needs the server; the server gets its capabilities.
     pub(crate) client: Option<&'a Arc<dyn ClientHandle>>,
-    /// Where lines are stored that are not messages.
+    /// Stores lines that are not messages.
     pub(crate) stray: &'a StrayText,
-    /// How the server is spoken to.
+    /// The form of requests to the server.
     pub(crate) dialect: Dialect,
 }
 
 impl Conversation<'_> {
-    /// Speaks to the server in another way from now on.
+    /// Switches to a different form of requests.
     pub(crate) fn speak(&mut self, dialect: Dialect) {
         self.dialect = dialect;
         self.link.set_era(dialect.era);
@@ -57,7 +57,7 @@ impl Conversation<'_> {
         id
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for the response.
     pub(crate) async fn request(
         &mut self,
         phase: StartPhase,
@@ -68,8 +68,8 @@ impl Conversation<'_> {
         Ok(answer)
     }
 
-    /// Waits for the answer to a request, or to an earlier one that is still of interest; says to which it is.
-    /// Only the later one can fail. Cancel-safe.
+    /// Waits for the response to a request, or to an earlier one that still matters; returns its id too. Only a
+    /// failure of the later request is an error. Cancel-safe.
     pub(crate) async fn answer(
         &mut self,
         phase: StartPhase,
@@ -97,7 +97,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Takes a message of the server; returns the answer if it is one.
+    /// Handles a message of the server; returns the response if it is one.
     fn take_message(&mut self, message: Message) -> Option<(u64, Answer)> {
         match message {
             Message::Response(response) => {
@@ -115,7 +115,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Whether the request can still be answered after what has happened.
+    /// Checks if the request can still be answered after an event.
     async fn check(
         &mut self,
         event: LinkEvent,
@@ -163,7 +163,7 @@ impl Conversation<'_> {
     }
 }
 
-/// Takes a request of the server, unless it asks without reading the answers.
+/// Handles a request of the server, unless the server does not read its responses.
 pub(crate) fn answer_server(
     request: Request,
     addressee: Option<&Addressee>,
@@ -182,15 +182,15 @@ pub(crate) fn answer_server(
     }
 }
 
-/// What became of a request of a server.
+/// The outcome of a request of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// It is answered, or will never be.
+    /// It was answered, or never will be.
     Done,
     Asked,
 }
 
-/// The code of an error object, as it is written.
+/// Returns the code of an error object as text.
 pub(crate) fn error_code(error: &RawJson) -> String {
     let code = error
         .member("code")
@@ -198,7 +198,7 @@ pub(crate) fn error_code(error: &RawJson) -> String {
     code.map_or_else(|| "unknown".to_owned(), |code| code.as_str().to_owned())
 }
 
-/// The words of an error object without secrets, cut where they go on for ever.
+/// Returns the message of an error object, redacted and shortened.
 pub(crate) fn error_message(error: &RawJson, secrets: &Secrets) -> String {
     let message = error.member("message");
     let message = message
@@ -213,7 +213,7 @@ pub(crate) fn error_message(error: &RawJson, secrets: &Secrets) -> String {
     message
 }
 
-/// Why a step of the start did not succeed.
+/// Returns the error for a failed request of the start.
 pub(crate) fn refused(phase: StartPhase, answer: &Answer, secrets: &Secrets) -> ConnectError {
     match answer {
         Answer::Error(error) => ConnectError::Refused {
@@ -225,7 +225,7 @@ pub(crate) fn refused(phase: StartPhase, answer: &Answer, secrets: &Secrets) -> 
     }
 }
 
-/// The answer to a call.
+/// Converts the response to a call.
 pub(crate) fn call_answer(answer: Answer, link: &Link) -> Result<RawJson, CallError> {
     match answer {
         Answer::Result(result) => Ok(result),

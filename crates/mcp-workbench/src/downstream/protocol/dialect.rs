@@ -1,5 +1,5 @@
-//! How requests are written for a server: what the era of the server wants in them, and what of the caller's is
-//! passed on.
+//! The form of requests for a server: the members that the era of the server requires, and the caller's parameters
+//! that are passed on.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use crate::{
 const META: &str = "_meta";
 const EXTENSIONS: &str = "extensions";
 
-/// How requests are written for one server.
+/// The form of requests for one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dialect {
     pub(crate) era: Era,
-    /// Whether the configuration answers questions for roots.
+    /// Set if the configuration answers `roots/list`.
     has_roots: bool,
-    /// Whether the server may run calls as tasks: then we follow them for clients that cannot.
+    /// Set if the server may run calls as tasks. The workbench then polls them for clients without task support.
     has_tasks: bool,
 }
 
@@ -36,7 +36,7 @@ impl Dialect {
         has_tasks: false,
     };
 
-    /// For a modern server; `said` is what it says of itself, as far as that is known.
+    /// Creates the form for a modern server; `said` is the server's description of itself, if known.
     pub(crate) fn modern(said: Option<&RawJson>, has_roots: bool) -> Self {
         let capabilities = said.and_then(|said| said.member("capabilities"));
         let extensions = capabilities.and_then(|it| it.member(EXTENSIONS));
@@ -47,7 +47,7 @@ impl Dialect {
         }
     }
 
-    /// The parameters of a request of our own, made for a client or for nobody.
+    /// Returns the parameters of a request by the workbench, with or without a client.
     pub(crate) fn own_params(
         self,
         params: &RawJson,
@@ -59,7 +59,7 @@ impl Dialect {
         }
     }
 
-    /// Refuses a call that continues one of another server: a legacy server gives out no `requestState`.
+    /// Refuses a call that continues one of a different server: a legacy server issues no `requestState`.
     pub(crate) fn check(self, call: &Call) -> Result<(), CallError> {
         let retry = call.context.retry.as_ref();
         let has_state = retry.is_some_and(|retry| retry.state.is_some());
@@ -73,8 +73,8 @@ impl Dialect {
         Ok(())
     }
 
-    /// The parameters of a call: exactly the caller's, and its `_meta` with our progress token in place of
-    /// its own. `own` are the members of `_meta` that a modern server gets.
+    /// Returns the parameters of a call: exactly the caller's, with our progress token in `_meta` in place of its
+    /// own. `own` are the members of `_meta` that a modern server gets.
     pub(crate) fn call_params<'a>(self, call: &'a Call, id: u64, own: &'a [u8]) -> Params<'a> {
         let context = &call.context;
         let meta = MetaText {
@@ -135,7 +135,7 @@ impl Dialect {
         }
     }
 
-    /// What every modern request says of its client.
+    /// Returns the `_meta` of a modern request, which describes the client.
     fn meta(self, client: Option<&Arc<dyn ClientHandle>>) -> ObjectText {
         let meta = ObjectText::new()
             .member(PROTOCOL_VERSION, MODERN_REVISION)
@@ -147,7 +147,7 @@ impl Dialect {
         }
     }
 
-    /// What the client can do, with what we can do for it.
+    /// Returns the client's capabilities, with those that the workbench adds.
     fn capabilities(self, client: Option<&Arc<dyn ClientHandle>>) -> RawJson {
         let nothing = || ObjectText::new().finish();
         let is_modern = client.is_some_and(|client| client.era() == Era::Modern);
@@ -180,7 +180,7 @@ pub(crate) fn own_identity() -> RawJson {
     RawJson::of(&json!({ "name": "mcp-workbench", "version": env!("CARGO_PKG_VERSION") }))
 }
 
-/// Returns parameters with a client's answers to what its server asked.
+/// Returns the parameters with the client's answers to the server's questions.
 fn with_answers(mut params: RawJson, retry: &Retry) -> RawJson {
     if let Some(responses) = &retry.responses {
         params = params.with_member(INPUT_RESPONSES, responses);

@@ -1,5 +1,6 @@
-//! What a modern server is not sent, because the modern era has it in another form: subscriptions are one request
-//! for everybody, and the level of log messages is told with every request. And what it tells by that request.
+//! Requests that the workbench answers itself for a modern server, because the modern era expresses them differently:
+//! there is one subscription request for all clients, and every request carries the log level. Also handles the grant
+//! and the end of that subscription.
 
 use rawjson::{ObjectText, RawJson};
 
@@ -15,17 +16,17 @@ use crate::{
     wire::{Answer, code},
 };
 
-/// A request that is answered here.
+/// A request that the workbench answers itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Local {
-    /// To be told of a resource, or not any more.
+    /// Subscribes to a resource, or unsubscribes.
     Subscription,
-    /// To be sent log messages of a level.
+    /// Sets the level of log messages.
     LogLevel,
 }
 
 impl Local {
-    /// What a request is, if it is answered here.
+    /// Returns the kind of a request, if the workbench answers it itself.
     pub(crate) fn of(request: &CallRequest) -> Option<Self> {
         match request.method() {
             "resources/subscribe" | "resources/unsubscribe" => Some(Self::Subscription),
@@ -34,7 +35,7 @@ impl Local {
         }
     }
 
-    /// Answers a request that the server is not sent.
+    /// Answers a request that is not sent to the server.
     pub(crate) fn take(self, session: &mut Session, call: Box<QueuedCall>) {
         match self {
             Self::LogLevel => {}
@@ -59,8 +60,8 @@ impl Local {
     }
 }
 
-/// Asks the server again after it has stopped telling. What was missed meanwhile is told at once the first
-/// time; of a server that goes on refusing nothing more can be known until it grants the request.
+/// Subscribes again after the subscription ended. Possibly missed changes are announced at once the first time. If
+/// the server keeps refusing, they are announced when it grants the request.
 pub(crate) fn listen_again(session: &mut Session, surroundings: &Surroundings<'_>) {
     session.listen();
     if session.subscription.ended_once() {
@@ -68,14 +69,14 @@ pub(crate) fn listen_again(session: &mut Session, surroundings: &Surroundings<'_
     }
 }
 
-/// Takes the server's grant of the request, and announces what may have been missed before it.
+/// Handles the server's grant of the subscription, and announces changes that may have been missed before it.
 pub(crate) fn take_granted(session: &mut Session, surroundings: &Surroundings<'_>) {
     if session.subscription.take_missed() {
         session.announce_everything(surroundings);
     }
 }
 
-/// What a notification says, without the mark by which we know why it came.
+/// Returns the parameters of a notification without the id of our subscription.
 pub(crate) fn untagged(params: &RawJson) -> RawJson {
     let meta = params.member("_meta");
     let Some(meta) = meta.filter(|meta| meta.member(SUBSCRIPTION_ID).is_some()) else {
@@ -89,7 +90,7 @@ pub(crate) fn untagged(params: &RawJson) -> RawJson {
     }
 }
 
-/// Whether a request was refused because of its headers.
+/// Returns true if a request was refused because of its headers.
 pub(crate) fn is_header_mismatch(answer: &Answer) -> bool {
     matches!(answer, Answer::Error(error) if error_code(error) == HEADER_MISMATCH.to_string())
 }

@@ -1,4 +1,4 @@
-//! What a server of each era is sent, and what its answers mean.
+//! The requests for servers of each era, and the meaning of their responses.
 
 pub(crate) mod conversation;
 pub(crate) mod dialect;

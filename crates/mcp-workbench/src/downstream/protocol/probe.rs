@@ -1,5 +1,5 @@
-//! How a server is met: with `initialize` where it is known to be legacy, with `server/discover` where it is
-//! known to be modern, and where nothing is known with the question first and the handshake after it.
+//! Detects the era of a server: sends `initialize` if it is known to be legacy, `server/discover` if it is known to
+//! be modern, and otherwise `server/discover` followed by `initialize`.
 
 use std::time::Duration;
 
@@ -29,34 +29,34 @@ const NEWEST_LEGACY_REVISION: &str = LEGACY_REVISIONS[LEGACY_REVISIONS.len() - 1
 const LISTED_VERSIONS: usize = 10;
 const VERSION_CHARACTERS: usize = 40;
 
-/// A server that has told how it speaks.
+/// A server whose era is known.
 pub(crate) struct Met {
     pub(crate) era: Era,
-    /// What it said of itself: the result of `initialize` or of `server/discover`.
+    /// The server's description of itself: the result of `initialize` or of `server/discover`.
     pub(crate) said: RawJson,
-    /// How certain it is that it speaks so.
+    /// The certainty of the era.
     pub(crate) certainty: Certainty,
 }
 
-/// How certain it is how a server speaks.
+/// The certainty of a server's era.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Certainty {
     Shown,
-    /// Something stood in the way of the question: another time it may answer otherwise.
+    /// Something prevented a clear answer; the next probe may have a different result.
     Guessed,
 }
 
-/// What came of meeting a server of which nothing is known.
+/// The outcome of a probe.
 pub(crate) enum Probed {
     Met(Met),
-    /// It has ended because of a question that it does not know.
+    /// The server exited because of `server/discover`.
     Ended,
-    /// It has refused the handshake, and was not heard on the question.
+    /// The server refused `initialize` and did not answer `server/discover` in time.
     Unclear(ConnectError),
 }
 
 impl Met {
-    /// What the server calls itself.
+    /// Returns the name and version of the server.
     pub(crate) fn identity(&self) -> ServerIdentity {
         let info = match self.era {
             Era::Legacy => self.said.member("serverInfo"),
@@ -74,12 +74,12 @@ impl Met {
 }
 
 impl Conversation<'_> {
-    /// Meets a server that is known to be legacy.
+    /// Connects to a server that is known to be legacy.
     pub(crate) async fn initialize(&mut self) -> Result<Met, ConnectError> {
         self.initialize_or_hear(None).await
     }
 
-    /// Meets a server that is known to be modern.
+    /// Connects to a server that is known to be modern.
     pub(crate) async fn discover(&mut self) -> Result<Met, ConnectError> {
         let phase = StartPhase::Discover;
         self.speak(Dialect::modern(None, self.asks.has_roots()));
@@ -91,8 +91,8 @@ impl Conversation<'_> {
         }
     }
 
-    /// Meets a server that is not known to be legacy: after so long a silence it is spoken to in both ways, and
-    /// what it answers first decides.
+    /// Connects to a server that is not known to be legacy. If it does not answer `server/discover` in time,
+    /// `initialize` is sent too, and the first response decides.
     pub(crate) async fn probe(&mut self, patience: Duration) -> Result<Probed, ConnectError> {
         if self.link.fixed_era() == Some(Era::Legacy) {
             return self.initialize().await.map(Probed::Met);
@@ -117,22 +117,22 @@ impl Conversation<'_> {
                 wants_access = Some(error).filter(is_about_access);
                 (None, certainty)
             }
-            // A process that is silent will be so again; a remote server has never a reason to be.
+            // A silent process will be silent next time too; a remote server has no reason to be.
             Err(_) if self.link.is_remote() => (Some(probe), Certainty::Guessed),
             Err(_) => (Some(probe), Certainty::Shown),
         };
         match self.initialize_or_hear(unanswered).await {
             Ok(met) if met.era == Era::Legacy => Ok(Probed::Met(Met { certainty, ..met })),
-            // It was slow to read the question.
+            // It was slow to read the request.
             Err(ConnectError::Exited { .. }) if unanswered.is_some() => Ok(Probed::Ended),
             Err(error) if unanswered.is_some() && is_refusal(&error) => Ok(Probed::Unclear(error)),
-            // A modern server may let the handshake pass without a token, only to say that it does not know it.
+            // A modern server may accept `initialize` without a token, only to answer that the method is unknown.
             Err(error) => Err(wants_access.filter(|_| is_refusal(&error)).unwrap_or(error)),
             met => met.map(Probed::Met),
         }
     }
 
-    /// The handshake, unless a question that was not answered in time is answered after all and decides it.
+    /// Sends `initialize`. A late response to `server/discover` may still decide instead.
     async fn initialize_or_hear(&mut self, mut probe: Option<u64>) -> Result<Met, ConnectError> {
         self.speak(Dialect::LEGACY);
         let params = ObjectText::new()
@@ -147,7 +147,7 @@ impl Conversation<'_> {
             if answered == id {
                 break answer;
             }
-            // A server that was slow to come up: it has been asked both, and says now what it is.
+            // The server was slow to start; it has both requests and answers now.
             probe = None;
             match Discovered::of(&answer) {
                 Discovered::Modern(said) => return Ok(self.met_modern(said)),
@@ -182,8 +182,8 @@ impl Conversation<'_> {
     }
 }
 
-/// Whether a server may simply not have understood: then it is spoken to in the other way. One that cannot be
-/// reached has not.
+/// Returns true if the server may not have understood the request, so that the other era is tried. An unreachable
+/// server does not count.
 fn is_refusal(error: &ConnectError) -> bool {
     match error {
         ConnectError::Http { fault } => !matches!(fault, HttpFault::Unreachable { .. }),
@@ -192,7 +192,7 @@ fn is_refusal(error: &ConnectError) -> bool {
     }
 }
 
-/// Whether the failure of the question shows how the server speaks, or has passed another time.
+/// Returns how certain the era is after `server/discover` failed: a failure that may pass shows nothing.
 fn shown_by(error: &ConnectError) -> Certainty {
     let may_pass = matches!(error, ConnectError::Http { fault } if fault.may_pass());
     if may_pass || is_about_access(error) {
@@ -202,7 +202,7 @@ fn shown_by(error: &ConnectError) -> Certainty {
     }
 }
 
-/// Whether the server wants somebody who may ask it.
+/// Returns true if the server requires authorization.
 fn is_about_access(error: &ConnectError) -> bool {
     matches!(error, ConnectError::Http { fault } if fault.is_about_access())
 }
@@ -210,12 +210,12 @@ fn is_about_access(error: &ConnectError) -> bool {
 /// The meaning of an answer to `server/discover`.
 #[derive(Debug, PartialEq, Eq)]
 enum Discovered {
-    /// A modern server that speaks our revision, and its description of itself. That is empty where the answer is an
-    /// error that only modern servers have.
+    /// A modern server that supports our revision, and its description of itself. The description is empty if the
+    /// response is an error that only modern servers send.
     Modern(RawJson),
     /// A legacy server, or one that names a legacy revision: `initialize` follows.
     Legacy,
-    /// A server that speaks no revision that the workbench supports. The specification forbids `initialize` after this.
+    /// A server that supports no revision of the workbench. The specification forbids `initialize` after this.
     NoCommonVersion,
 }
 
@@ -245,7 +245,7 @@ impl Discovered {
     }
 }
 
-/// Returns the versions that an error says the server supports.
+/// Returns the versions in an error about unsupported versions.
 fn supported(error: &RawJson) -> Option<RawJson> {
     error.member("data")?.member("supported")
 }
@@ -258,7 +258,7 @@ fn names(versions: &RawJson, revisions: &[&str]) -> bool {
     })
 }
 
-/// Returns the error for a server that speaks no revision that the workbench supports.
+/// Returns the error for a server that supports no revision of the workbench.
 fn no_common_version(answer: &Answer, secrets: &Secrets) -> ConnectError {
     let versions = match answer {
         Answer::Result(said) => said.member("supportedVersions"),

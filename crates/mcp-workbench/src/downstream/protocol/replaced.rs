@@ -1,6 +1,6 @@
-//! Requests that a server refuses or that fail by themselves, and what they show of it: that its list is not what it
-//! was, or that a remote server was replaced by one that speaks otherwise. The session with such a one is ended as
-//! soon as nobody waits for an answer, and the next need meets it anew.
+//! Requests that a server refuses or that fail, and their causes: the tool list is outdated, or a remote server was
+//! replaced by one with a different protocol. The session with such a server ends as soon as no response is pending,
+//! and the next need reconnects.
 
 use std::time::Duration;
 
@@ -19,21 +19,21 @@ use crate::{
     wire::Answer,
 };
 
-/// The least time between two questions how a server speaks: most refusals mean nothing but themselves.
+/// The minimum time between two checks of the protocol: most refusals have nothing to do with it.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Whether a server speaks as it did when it was met.
+/// The check if a server still speaks the protocol that it spoke at its start.
 #[derive(Debug, Default)]
 pub(crate) struct Speech {
     known: Known,
-    /// When it was last asked.
+    /// The time of the last check.
     asked_at: Option<Instant>,
 }
 
-/// What is known of how a server speaks now.
+/// The current knowledge about the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Known {
-    /// As it did, as far as is known.
+    /// Unchanged since the start, as far as is known.
     #[default]
     AsMet,
     Asked,
@@ -41,14 +41,14 @@ enum Known {
 }
 
 impl Speech {
-    /// Takes the server's answer to a question how it speaks.
+    /// Records that the server answered the check, so its protocol is unchanged.
     pub(crate) fn take_sign_of_life(&mut self) {
         if self.known == Known::Asked {
             self.known = Known::AsMet;
         }
     }
 
-    /// Records that the server is asked now; returns false if it must not be asked yet.
+    /// Records the start of a check; returns false if it is too early for one.
     fn begin_asking(&mut self, now: Instant) -> bool {
         let is_due = self.asked_at.is_none_or(|at| at + PAUSE <= now);
         let begins = is_due && self.known == Known::AsMet;
@@ -62,17 +62,17 @@ impl Speech {
     }
 }
 
-/// Returns whether the server speaks a different protocol now, and nobody waits for an answer.
+/// Returns true if the server speaks a different protocol now and no response is pending.
 pub(crate) fn is_replaced(session: &Session) -> bool {
     session.speech.known == Known::Otherwise && session.calls.is_empty()
 }
 
-/// Looks at the refusal of a call.
+/// Examines the refusal of a call.
 pub(crate) fn take_refusal(session: &mut Session, answer: &Answer, status: &watch::Sender<Status>) {
     let Answer::Error(error) = answer else { return };
     match session.calls.era() {
         Era::Modern if is_header_mismatch(answer) => {
-            // The headers of calls come from the list, so the list is not what the server has now.
+            // The headers of calls come from the tool list, so the list is outdated.
             session.announce_change(status);
         }
         Era::Modern if !is_modern_code(error) => ask_how_it_speaks(session),
@@ -83,7 +83,7 @@ pub(crate) fn take_refusal(session: &mut Session, answer: &Answer, status: &watc
     }
 }
 
-/// Takes a request that has failed by itself.
+/// Handles a failed request.
 pub(crate) fn take_failure(
     session: &mut Session,
     id: u64,
@@ -121,7 +121,7 @@ pub(crate) fn take_failure(
     }
 }
 
-/// Asks a remote server that was modern whether it still is. A process cannot change its protocol.
+/// Checks if a remote modern server is still modern. A process cannot change its protocol.
 fn ask_how_it_speaks(session: &mut Session) {
     if session.link.is_remote() && session.speech.begin_asking(Instant::now()) {
         let nothing = ObjectText::new().finish();
@@ -131,7 +131,7 @@ fn ask_how_it_speaks(session: &mut Session) {
     }
 }
 
-/// Whether an error is one that a modern server gives to a legacy request.
+/// Returns true for an error that a modern server sends for a legacy request.
 fn misses_the_era(error: &RawJson) -> bool {
     let code = error_code(error);
     [HEADER_MISMATCH, UNSUPPORTED_VERSION]
@@ -139,7 +139,7 @@ fn misses_the_era(error: &RawJson) -> bool {
         .any(|it| it.to_string() == code)
 }
 
-/// Whether a fault may come of a server that is not modern.
+/// Returns true if the fault may come from a server that is not modern.
 fn is_not_modern(fault: &HttpFault) -> bool {
     match fault {
         HttpFault::Status { .. } => !fault.may_pass(),

@@ -1,5 +1,5 @@
-//! What a modern server answers to a call, until there is an answer for the caller: questions are asked and the
-//! call is made again with their answers, tasks are followed, and what only one era has is translated.
+//! The rounds of a call to a modern server until there is a result for the caller: questions are put to the client
+//! and the call is repeated with the answers, tasks are polled, and results are translated between the eras.
 
 use std::time::Duration;
 
@@ -25,13 +25,13 @@ use crate::{
     },
 };
 
-/// How often a server may ask before it answers.
+/// Upper bound on the rounds of questions of one call.
 const MAX_ROUNDS: usize = 10;
-/// The pause before a call is made again for which nothing was asked; each further one doubles it.
+/// The pause before a call is repeated without a question; each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
-/// Follows the answers of a modern server to a call; its time began when it was sent. Dropping the future withdraws
-/// what is asked and what runs.
+/// Follows a call to a modern server until there is a result; its time counts from its sending. Dropping the future
+/// withdraws open questions and tasks.
 pub(crate) async fn follow(
     server: &ServerHandle,
     answered: Answered,
@@ -89,7 +89,7 @@ async fn follow_rounds(
     }
 }
 
-/// Who answers what the server asks during a call.
+/// Returns the parties that answer the server's questions during a call.
 pub(crate) fn answering<'a>(server: &'a ServerHandle, call: &'a Call) -> Answering<'a> {
     Answering {
         client: &call.context.client,
@@ -97,7 +97,7 @@ pub(crate) fn answering<'a>(server: &'a ServerHandle, call: &'a Call) -> Answeri
     }
 }
 
-/// Makes a call again with the answers to what was asked.
+/// Repeats a call with the answers to the server's questions.
 async fn go_on(server: &ServerHandle, mut call: Call, retry: Retry) -> Result<Answered, CallError> {
     call.context.retry = Some(Box::new(retry));
     call.context.progress.restart();
@@ -109,7 +109,7 @@ async fn go_on(server: &ServerHandle, mut call: Call, retry: Retry) -> Result<An
     })
 }
 
-/// Nothing the first time, then a little more each time.
+/// Returns the pause before a repetition: zero at first, then growing.
 fn pause(pauses: u32) -> Duration {
     match pauses {
         0 => Duration::ZERO,
@@ -117,7 +117,7 @@ fn pause(pauses: u32) -> Duration {
     }
 }
 
-/// The answer of a modern server as its client's era has it.
+/// Translates the result of a modern server into the client's era.
 fn for_client(server: &ServerHandle, call: &Call, result: &RawJson) -> RawJson {
     let method = call.request.method();
     let is_task = method.starts_with("tasks/");
@@ -137,7 +137,7 @@ fn for_client(server: &ServerHandle, call: &Call, result: &RawJson) -> RawJson {
     }
 }
 
-/// The result of a task in place of the answer to the call that became it.
+/// Returns the result of a task as the response to its call.
 pub(crate) fn result_of_task(call: &Call, result: &RawJson) -> RawJson {
     let method = call.request.method();
     match call.context.client.era() {
@@ -146,13 +146,12 @@ pub(crate) fn result_of_task(call: &Call, result: &RawJson) -> RawJson {
     }
 }
 
-/// Returns the server as the one that asks.
 pub(crate) fn asking(server: &ServerHandle) -> AskingServer {
     AskingServer::of(&server.about.entry())
 }
 
-/// Returns the meaning of an error that may send the user to addresses: such an error of a legacy server is a question for
-/// a modern client.
+/// Handles an error that sends the user to addresses: for a modern client, such an error of a legacy server becomes a
+/// question.
 fn with_addresses(
     server: &ServerHandle,
     call: &Call,
@@ -179,7 +178,7 @@ fn with_addresses(
     }
 }
 
-/// Asks a modern client to send its user to addresses.
+/// Returns a question to a modern client that sends its user to addresses.
 fn as_question(call: &Call, wanted: &InputRequired) -> Result<RawJson, CallError> {
     let answering = Answering {
         client: &call.context.client,

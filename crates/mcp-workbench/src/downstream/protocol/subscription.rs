@@ -1,5 +1,5 @@
-//! What a modern server is asked to tell: one `subscriptions/listen` for everybody, opened at the start, opened
-//! anew with another filter when somebody wants to hear of other resources, and opened again when it ends.
+//! The subscription to a modern server: one `subscriptions/listen` for all clients, opened at the start, reopened
+//! with a new filter when clients subscribe to other resources, and reopened when it ends.
 
 use std::time::Duration;
 
@@ -15,22 +15,22 @@ use crate::{
     wire::{Answer, FrameTicket, code},
 };
 
-/// The pause before it is opened again; each end soon after doubles it.
+/// The pause before a subscription that ended is reopened. Each early end doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
-/// One that was open for so long has not ended soon.
+/// A subscription that was open for this long did not end early.
 const LONG: Duration = Duration::from_mins(1);
 
-/// What a server says that it tells of.
+/// The notifications that a server offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Announced {
-    /// The lists whose changes it tells of, as a request to be told names them.
+    /// The lists whose changes it reports, by their names in a subscription request.
     lists: Vec<&'static str>,
-    /// Whether it tells of changes of single resources.
+    /// Set if it reports changes of single resources.
     pub(crate) subscriptions: bool,
 }
 
-/// The families that have lists, and how a request to be told of their changes names them.
+/// The families with lists, and their names in a subscription request.
 const LISTS: [(&str, &str); 3] = [
     ("tools", "toolsListChanged"),
     ("prompts", "promptsListChanged"),
@@ -38,7 +38,7 @@ const LISTS: [(&str, &str); 3] = [
 ];
 
 impl Announced {
-    /// What a server says in its answer to `server/discover`.
+    /// Reads the capabilities in a response to `server/discover`.
     pub(crate) fn of(said: &RawJson) -> Self {
         let capabilities = said.member("capabilities");
         let says = |family: &str, what: &str| {
@@ -60,15 +60,15 @@ impl Announced {
 pub(crate) struct Subscription {
     announced: Announced,
     open: Option<Listening>,
-    /// How often it has ended soon after it was opened.
+    /// The number of consecutive early ends.
     ends: u32,
-    /// Whether something may have been missed that nobody was told of.
+    /// Set if changes may have been missed that were not announced yet.
     missed: bool,
-    /// When it is to be opened again.
+    /// The time to reopen it.
     due: Option<Instant>,
 }
 
-/// A request to be told.
+/// An open subscription request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Listening {
     pub(crate) id: u64,
@@ -77,7 +77,7 @@ pub(crate) struct Listening {
 }
 
 impl Subscription {
-    /// No subscription yet, to a server that tells of this.
+    /// Creates the state without an open subscription, for a server with these notifications.
     pub(crate) fn new(announced: Announced) -> Self {
         Self {
             announced,
@@ -85,12 +85,11 @@ impl Subscription {
         }
     }
 
-    /// What the server says that it tells of.
     pub(crate) fn announced(&self) -> &Announced {
         &self.announced
     }
 
-    /// The parameters of the request; nothing if there is nothing to be told.
+    /// Returns the parameters of the request; `None` if there is nothing to subscribe to.
     pub(crate) fn params(&self, resubscriptions: &Resubscriptions) -> Option<RawJson> {
         let lists = &self.announced.lists;
         let mut filter = lists
@@ -109,8 +108,8 @@ impl Subscription {
         any.then(|| params.finish())
     }
 
-    /// Asks the server to tell what it tells of and somebody wants to hear. What it was asked before is taken back
-    /// after that, so that nothing is missed.
+    /// Subscribes to everything that the server offers and clients want. The previous request is withdrawn after
+    /// that, so that no change is missed.
     pub(crate) fn listen(&mut self, calls: &mut Calls, link: &mut Link) {
         let params = self.params(calls.resubscriptions());
         let open = params.map(|params| {
@@ -127,7 +126,7 @@ impl Subscription {
         }
     }
 
-    /// Takes the server's answer to the request: that it will tell no more, or that it has no such thing.
+    /// Handles the response to the request: the subscription ended, or the server does not support it.
     pub(crate) fn take_answer(&mut self, id: u64, answer: &Answer) {
         match answer {
             Answer::Error(error) if error_code(error) == code::METHOD_NOT_FOUND.to_string() => {
@@ -138,18 +137,18 @@ impl Subscription {
         }
     }
 
-    /// Notes that it was opened, or that there is none any more; returns the one before, which is to be ended.
+    /// Sets the open request, or none; returns the previous one, which the caller must end.
     pub(crate) fn replace(&mut self, listening: Option<Listening>) -> Option<Listening> {
         self.due = None;
         std::mem::replace(&mut self.open, listening)
     }
 
-    /// Whether this is the request that is open.
+    /// Returns true if this is the open request.
     pub(crate) fn is_open(&self, id: u64) -> bool {
         self.open.is_some_and(|open| open.id == id)
     }
 
-    /// Notes that a request to be told is over; one that was replaced is of no concern.
+    /// Records the end of a request; a replaced one is ignored.
     pub(crate) fn ended(&mut self, id: u64, now: Instant) {
         let Some(open) = self.open.take_if(|open| open.id == id) else {
             return;
@@ -163,22 +162,22 @@ impl Subscription {
         self.due = Some(now + pause.min(LONGEST_PAUSE));
     }
 
-    /// Whether it has ended for the first time in a while.
+    /// Returns true after the first early end.
     pub(crate) fn ended_once(&self) -> bool {
         self.ends == 1
     }
 
-    /// Whether something may have been missed; from now on somebody was told.
+    /// Returns and clears the flag for missed changes; the caller announces them.
     pub(crate) fn take_missed(&mut self) -> bool {
         std::mem::take(&mut self.missed)
     }
 
-    /// Notes that the server has no such thing.
+    /// Records that the server does not support subscriptions.
     pub(crate) fn refused(&mut self, id: u64) {
         self.open.take_if(|open| open.id == id);
     }
 
-    /// When it is to be opened again.
+    /// Returns the time to reopen the subscription.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.due
     }

@@ -1,5 +1,5 @@
-//! Calls that a modern server runs as tasks. A client that knows tasks gets a name for the task that leads back to
-//! its server; for every other one the task is followed here until it has a result.
+//! Calls that a modern server runs as tasks. A client with task support gets a name for the task that leads back to
+//! its server; for other clients the workbench polls the task until it has a result.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -26,7 +26,7 @@ use crate::{
     wire::Answer,
 };
 
-/// How often a task is asked for, where its server does not say, and the bounds of what it may say.
+/// The default interval between two polls of a task, and the bounds on the server's own interval.
 const POLL: Duration = Duration::from_secs(1);
 const SHORTEST_POLL: Duration = Duration::from_millis(100);
 const LONGEST_POLL: Duration = Duration::from_secs(30);
@@ -34,18 +34,18 @@ const LONGEST_POLL: Duration = Duration::from_secs(30);
 const TASK_ID: &str = "taskId";
 const CANCEL: &str = "tasks/cancel";
 
-/// What the name of a task says to us.
+/// The content of a sealed task name.
 #[derive(Serialize, Deserialize)]
 struct TaskName {
     toolbox: String,
     server: String,
-    /// The number of the token of whoever has the task; nothing where no token is required.
+    /// The number of the token that owns the task; `None` if no token is required.
     holder: Option<usize>,
-    /// The server's own name for it.
+    /// The server's own name of the task.
     inner: String,
 }
 
-/// The server of a task and its own name for it, from a name that was given to this principal.
+/// Returns the server of a task and its own name for the task, from a name that this principal got.
 pub(crate) fn open_task(
     sealer: &Sealer,
     sealed: &str,
@@ -67,7 +67,7 @@ fn holder(principal: Principal) -> Option<usize> {
     }
 }
 
-/// What a server says of a task, with a name for it that leads back to the server.
+/// Replaces the name of a task in a message of its server by a sealed one that leads back to the server.
 pub(crate) fn with_sealed_name(
     about: &About,
     client: &Arc<dyn ClientHandle>,
@@ -88,8 +88,8 @@ pub(crate) fn with_sealed_name(
     task.with_member(TASK_ID, &RawJson::of(&sealed))
 }
 
-/// Takes the task that a call became: for a client that knows tasks it is the answer, for another one it is
-/// followed. Dropping the future cancels the task.
+/// Handles the task of a call: a client with task support gets it as the response, for other clients it is polled.
+/// Dropping the future cancels the task.
 pub(crate) async fn follow(
     server: &ServerHandle,
     call: Call,
@@ -113,10 +113,10 @@ pub(crate) async fn follow(
 
 struct Follower<'a> {
     server: &'a ServerHandle,
-    /// The call that became the task.
+    /// The call that started the task.
     call: &'a Call,
     name: RawJson,
-    /// The questions that were asked: each is asked once, however often the task repeats it.
+    /// The questions asked so far: each is asked once, however often the task repeats it.
     asked: HashSet<String>,
     is_over: bool,
 }
@@ -165,7 +165,7 @@ impl Follower<'_> {
         Ok(())
     }
 
-    /// Asks the server about the task. A server that is gone, or says that it has no such task, has nothing to cancel.
+    /// Sends a request about the task. If the server is gone or does not know the task, there is nothing to cancel.
     async fn send(
         &mut self,
         method: &'static str,
@@ -176,7 +176,7 @@ impl Follower<'_> {
         let answer = answer.and_then(|answered| answered.answer);
         self.is_over = matches!(&answer, Err(error) if is_gone(error));
         answer.map_err(|error| match error {
-            // That the task cannot be asked about is no answer to the call.
+            // An error about the task is not the server's response to the call.
             CallError::Refused { .. } => CallError::BrokenOff {
                 cause: Box::new(error),
             },
@@ -225,10 +225,10 @@ impl Follower<'_> {
 }
 
 impl Drop for Follower<'_> {
-    /// A task that nobody waits for any more is cancelled.
+    /// Cancels a task whose caller stopped waiting.
     fn drop(&mut self) {
         if !self.is_over {
-            // Whether that succeeds is nobody's concern.
+            // The result of the cancellation does not matter.
             let ticket = self.server.ticket();
             self.server
                 .call_then(ticket, self.request(CANCEL, None), |_| {});
@@ -236,7 +236,7 @@ impl Drop for Follower<'_> {
     }
 }
 
-/// Whether nothing is left of a task about which its server cannot be asked.
+/// Returns true if the error means that the task no longer exists.
 fn is_gone(error: &CallError) -> bool {
     matches!(
         error,
@@ -249,7 +249,7 @@ fn is_gone(error: &CallError) -> bool {
     )
 }
 
-/// Cancels the task that a call has become after it was taken back: nobody knows of it but the server.
+/// Cancels a task that was started by a call after the call was cancelled. Only the server knows of it.
 pub(crate) fn cancel_late(calls: &mut Calls, answer: &Answer, link: &mut Link) {
     let Answer::Result(task) = answer else { return };
     if calls.era() == Era::Modern
@@ -261,15 +261,15 @@ pub(crate) fn cancel_late(calls: &mut Calls, answer: &Answer, link: &mut Link) {
     }
 }
 
-/// How long to wait before a task is asked for again: what its server says, within bounds, and a little more, so
-/// that many tasks do not ask at once.
+/// Returns the time until the next poll: the server's interval within bounds, plus jitter, so that many tasks do not
+/// poll at once.
 fn pause(task: &RawJson) -> Duration {
     let said = task.member("pollIntervalMs");
     let said = said.and_then(|said| said.as_str().parse().ok());
     let pause = said.map_or(POLL, Duration::from_millis);
     let pause = pause.clamp(SHORTEST_POLL, LONGEST_POLL);
     let mut jitter = [0];
-    // Without it nothing is lost.
+    // Without random bytes there is no jitter, which is harmless.
     let _ = getrandom::fill(&mut jitter);
     pause + pause / 10 * u32::from(jitter[0]) / 256
 }

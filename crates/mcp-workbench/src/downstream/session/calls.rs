@@ -1,4 +1,4 @@
-//! The calls of one connection: sent up to a number, queued beyond it, answered, timed out, withdrawn.
+//! The calls of one connection: sent up to a bound, queued beyond it, answered, timed out, withdrawn.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -28,13 +28,13 @@ use crate::{
     wire::{self, Answer, FrameTicket, ResultMarks},
 };
 
-/// How many calls a server has at once, and how many more may wait for it.
+/// Upper bounds on the calls that a server has at once, and on those that wait for it.
 const MAX_IN_FLIGHT: usize = 64;
 const MAX_WAITING: usize = 256;
-/// How many bytes may wait for it, in calls that were not sent and in what it does not read.
+/// Upper bound on the waiting bytes: of queued calls, and of messages that the server does not read.
 const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 
-/// How often a call is kept for another start of a server that ends before the call is sent.
+/// How often a call is queued again for a server that ends before the call is sent.
 const MAX_PUT_BACK: u32 = 2;
 
 /// The calls of one connection.
@@ -44,18 +44,18 @@ pub(crate) struct Calls {
     queued_bytes: usize,
     times: ServerTimes,
     taken_back: TakenBack,
-    /// What must hold when the server has come back.
+    /// The subscriptions to restore after a restart.
     resubscriptions: Resubscriptions,
-    /// How the server is spoken to.
+    /// The form of requests to the server.
     dialect: Dialect,
     client_meta: ClientMeta,
-    /// The published status of the server: its tools, and whether they are about to be listed again.
+    /// The published status of the server: its tools, and a flag if they are about to be listed again.
     status: watch::Receiver<Status>,
-    /// When the turn began in which something is done. To ask for the time is not cheap.
+    /// The time at which the current turn began. Reading the clock for each call is too expensive.
     now: Instant,
 }
 
-/// A call that waits until the server has room for it.
+/// A call in the queue.
 struct WaitingCall {
     queued: Box<QueuedCall>,
     until: Instant,
@@ -96,7 +96,7 @@ impl Calls {
         self.dialect.era
     }
 
-    /// Sends a request of our own.
+    /// Sends a request of the workbench itself.
     pub(crate) fn ask(
         &mut self,
         link: &mut Link,
@@ -111,52 +111,52 @@ impl Calls {
         (id, frame)
     }
 
-    /// Takes a request of our own back.
+    /// Withdraws a request of the workbench itself.
     pub(crate) fn take_back(&mut self, link: &mut Link, id: u64, frame: FrameTicket) {
         if self.pending.remove(id).is_some() {
             withdraw(id, frame, "it is not needed any more", link);
         }
     }
 
-    /// Forgets a request of our own that the server will not answer.
+    /// Forgets a request of the workbench that the server will not answer.
     pub(crate) fn forget(&mut self, id: u64) {
         self.pending.remove(id);
     }
 
-    /// Makes hold again what held before the server came back.
+    /// Restores the subscriptions and the log level after a restart.
     pub(crate) fn resubscribe(&mut self, link: &mut Link) {
         for (method, params) in self.resubscriptions.requests() {
             self.ask(link, Asked::Again, method, &params);
         }
     }
 
-    /// Takes other limits for what is sent from now on.
+    /// Sets the limits of calls that are sent from now on.
     pub(crate) fn set_times(&mut self, times: ServerTimes) {
         self.times = times;
         self.pending.set_times(times);
     }
 
-    /// What must hold when the server has come back.
+    /// Returns the subscriptions to restore after a restart.
     pub(crate) fn resubscriptions(&mut self) -> &mut Resubscriptions {
         &mut self.resubscriptions
     }
 
-    /// Whether the server is of use to somebody even without calls.
+    /// Returns true if the server is in use even without calls.
     pub(crate) fn is_waited_for(&self) -> bool {
         self.resubscriptions.is_waited_for()
     }
 
-    /// A client is asked something for the server.
+    /// Records an open question to a client.
     pub(crate) fn question_opened(&mut self, asker: Asker) {
         self.pending.question_opened(asker);
     }
 
-    /// A client has answered what it was asked, or need not any more.
+    /// Records that a question was answered or withdrawn.
     pub(crate) fn question_closed(&mut self, asker: Asker) {
         self.pending.question_closed(asker);
     }
 
-    /// Sends a call, or lets it wait its turn.
+    /// Sends a call, or queues it.
     pub(crate) fn take(&mut self, call: Box<QueuedCall>, link: &mut Link) {
         let size = call.call.request.size();
         if let Err(error) = self.dialect.check(&call.call) {
@@ -176,17 +176,17 @@ impl Calls {
         }
     }
 
-    /// Returns whether the tools have to be listed again before a call is sent.
+    /// Returns true if the tools must be listed again before a call is sent.
     pub(crate) fn is_unlisted(&self) -> bool {
         self.status.borrow().stale
     }
 
-    /// Returns whether a call has to wait until the tools are listed.
+    /// Returns true if a call must wait until the tools are listed.
     fn is_held(&self, call: &QueuedCall) -> bool {
         matches!(call.call.request, CallRequest::Tool(_)) && self.is_unlisted()
     }
 
-    /// Fails the calls that wait for a list of tools that cannot be read.
+    /// Fails the calls that wait for a tool list that cannot be read.
     pub(crate) fn fail_unlisted(&mut self) {
         let (held, others) = std::mem::take(&mut self.queue)
             .into_iter()
@@ -199,13 +199,13 @@ impl Calls {
         }
     }
 
-    /// Returns whether a call waits to be sent.
+    /// Returns true if a call waits to be sent.
     pub(crate) fn has_queued(&self) -> bool {
         !self.queue.is_empty()
     }
 
-    /// Puts a call back that did not run because the server has lost the session. It is sent again when the new
-    /// session has listed its tools.
+    /// Queues a call again that did not run because the server lost the session. It is sent after the new session has
+    /// listed its tools.
     pub(crate) fn put_back(&mut self, id: u64, error: CallError) {
         let Some(mut call) = self.pending.take_call(id) else {
             return;
@@ -224,7 +224,7 @@ impl Calls {
         self.queue.insert(at, waiting);
     }
 
-    /// Sends what waits, as far as there is room, unless the tools have to be listed again first.
+    /// Sends queued calls while there is room, unless the tools must be listed again first.
     pub(crate) fn send_queued(&mut self, link: &mut Link) {
         while self.has_room(link)
             && self
@@ -237,8 +237,8 @@ impl Calls {
         }
     }
 
-    /// Sends what waited for the list of tools that has just been read. A server that announces another change
-    /// meanwhile cannot hold these calls up.
+    /// Sends the calls that waited for the tool list that was just read. A server that announces another change
+    /// meanwhile cannot delay these calls.
     pub(crate) fn send_listed(&mut self, link: &mut Link) {
         while self.has_room(link)
             && let Some(call) = self.leave_queue(0)
@@ -247,7 +247,7 @@ impl Calls {
         }
     }
 
-    /// Takes back the call of a caller that is no longer interested.
+    /// Cancels the call of a caller that stopped waiting.
     pub(crate) fn cancel(&mut self, ticket: CallTicket, link: &mut Link) {
         if let Some(at) = self
             .queue
@@ -263,7 +263,7 @@ impl Calls {
         }
     }
 
-    /// Gives an answer to whoever waits for it; returns what was asked if it was no call.
+    /// Passes a response to its receiver; returns the request if it was not a call.
     pub(crate) fn answer(
         &mut self,
         id: u64,
@@ -292,7 +292,7 @@ impl Calls {
         }
     }
 
-    /// Takes out a request that has failed by itself; returns what was asked if it was no call.
+    /// Removes a failed request; returns it if it was not a call.
     pub(crate) fn failed(&mut self, id: u64, error: CallError, link: &mut Link) -> Option<Asked> {
         match self.pending.remove(id)? {
             Asked::Call(call) => {
@@ -304,14 +304,14 @@ impl Calls {
         }
     }
 
-    /// The client whose call has this id.
+    /// Returns the client whose call has this id.
     pub(crate) fn client_of(&self, id: u64) -> Option<&Arc<dyn ClientHandle>> {
         self.pending
             .call(id)
             .map(|call| &call.queued.call.context.client)
     }
 
-    /// Fails the call under an id; false if there is none.
+    /// Fails the call with an id; returns false if there is none.
     pub(crate) fn fail(&mut self, id: u64, error: CallError, link: &mut Link) -> bool {
         if !self.pending.is_call(id) {
             return false;
@@ -323,7 +323,7 @@ impl Calls {
         true
     }
 
-    /// Fails the calls whose time is over; returns how many.
+    /// Fails the calls that timed out; returns their number.
     pub(crate) fn expire(&mut self, now: Instant, link: &mut Link) -> usize {
         while let Some(at) = self.queue.iter().position(|call| call.until <= now)
             && let Some(call) = self.leave_queue(at)
@@ -344,7 +344,7 @@ impl Calls {
         count
     }
 
-    /// Passes progress on with the caller's own progress token.
+    /// Passes progress on with the caller's progress token.
     pub(crate) fn forward_progress(&mut self, params: &RawJson) {
         let token = params.member("progressToken");
         let id = token.and_then(|token| token.as_str().parse().ok());
@@ -368,14 +368,14 @@ impl Calls {
         self.pending.reports_released();
     }
 
-    /// Notes a call that was taken back, if the server may have got it.
+    /// Records a cancelled call, if it may have reached the server.
     fn note_taken_back(&mut self, id: u64, call: &PendingCall, outcome: Outcome, now: Instant) {
         if outcome == Outcome::Unknown {
             self.taken_back.note(id, call, now);
         }
     }
 
-    /// When something is to be done for a call next.
+    /// Returns the time of the next scheduled action for a call.
     pub(crate) fn due(&self) -> Option<Instant> {
         let moments = [
             self.pending.next_expiry(),
@@ -385,7 +385,7 @@ impl Calls {
         moments.into_iter().flatten().min()
     }
 
-    /// The one call that the server has, if it is the only one.
+    /// Returns the server's pending call, if there is exactly one.
     pub(crate) fn only_one(&self) -> Option<u64> {
         match self.pending.call_ids()[..] {
             [id] => Some(id),
@@ -393,7 +393,7 @@ impl Calls {
         }
     }
 
-    /// Returns the client that the server means by what it says without saying to whom, if there can be only one.
+    /// Returns the client of a message that names no request, if there can be only one.
     pub(crate) fn only_client(&self, asks: &Asks) -> Option<&Arc<dyn ClientHandle>> {
         attribution::meant(&self.at_work(asks), &self.taken_back, Instant::now())
     }
@@ -408,7 +408,7 @@ impl Calls {
         attribution::addressee(&at_work, &self.taken_back, Instant::now(), can_answer)
     }
 
-    /// Returns the calls that the server works on, oldest first.
+    /// Returns the pending calls of the server, oldest first.
     fn at_work(&self, asks: &Asks) -> Vec<AtWork<'_>> {
         let ids = self.pending.call_ids().into_iter();
         let clients = ids.filter_map(|id| self.client_of(id));
@@ -419,7 +419,7 @@ impl Calls {
         at_work.collect()
     }
 
-    /// Whether a client whose call the server works on can be asked something.
+    /// Returns true if the client of a pending call can answer a question.
     pub(crate) fn somebody_can_answer(&self, question: Question) -> bool {
         let mut calls = self.pending.calls();
         calls.any(|call| call.queued.call.context.client.can_answer(question))
@@ -429,8 +429,8 @@ impl Calls {
         self.pending.call_count() == 0 && self.queue.is_empty()
     }
 
-    /// The end of the connection: calls that have reached the server fail, and so do those that were put
-    /// back too often. The others are returned, and what must hold when the server has come back.
+    /// Ends the connection: fails the calls that reached the server, and those that were queued again too often.
+    /// Returns the other calls and the subscriptions to restore.
     pub(crate) fn end(
         mut self,
         link: &mut Link,
@@ -462,15 +462,15 @@ impl Calls {
         Some(call)
     }
 
-    /// Returns whether a call can be sent now. A server in the middle of a message that is too large may never end it,
-    /// and then nobody knows what became of calls that were sent meanwhile.
+    /// Returns true if a call can be sent now. A server in the middle of an oversized message may never end it, and
+    /// the outcome of calls that were sent meanwhile would be unknown.
     fn has_room(&self, link: &mut Link) -> bool {
         self.pending.call_count() < MAX_IN_FLIGHT
             && link.backlog() < MAX_WAITING_BYTES
             && !link.is_mid_oversized()
     }
 
-    /// Checks a call against the tools that this server instance has announced, at the moment of sending.
+    /// Checks a call against the current tool list of the server, at the moment of sending.
     fn admit(&self, queued: &mut QueuedCall) -> Result<(), CallError> {
         let CallRequest::Tool(request) = &queued.call.request else {
             return Ok(());
@@ -478,7 +478,7 @@ impl Calls {
         let status = self.status.borrow();
         let tools = status.tools.as_ref().ok_or(CallError::ToolGone)?;
         let tool = tools.admit(request)?;
-        // A call that was put back may have those of an earlier definition.
+        // A call that was queued again may have the headers of an earlier definition.
         queued.headers = tool.headers(&request.arguments).into();
         Ok(())
     }
@@ -520,7 +520,7 @@ impl ClientMeta {
     }
 }
 
-/// Takes a call back: before it is sent if that is still possible, else the server is told.
+/// Withdraws a call before it is sent if that is still possible; otherwise cancels it at the server.
 fn withdraw(id: u64, frame: FrameTicket, reason: &str, link: &mut Link) -> Outcome {
     let outcome = link.withdraw(frame);
     if outcome != Outcome::Unknown || !link.cancels_by_notification() {
@@ -536,7 +536,7 @@ fn withdraw(id: u64, frame: FrameTicket, reason: &str, link: &mut Link) -> Outco
     Outcome::Unknown
 }
 
-/// Answers a call, after the last that was heard of its progress.
+/// Answers a call, after passing on the progress that was held back.
 fn finish(mut call: PendingCall, answer: Result<RawJson, CallError>) {
     if let Some(params) = call.progress.release() {
         report(&mut call.queued.call.context, &params);

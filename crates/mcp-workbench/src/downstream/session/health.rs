@@ -1,4 +1,4 @@
-//! Signs that a server which still runs is of no use any more.
+//! Detects a running server that has become unusable.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use tokio::time::Instant;
 
 use crate::{downstream::error::GiveUp, wire::MAX_FRAME_BYTES};
 
-/// After so many timeouts without a word from the server it is asked for a sign of life.
+/// The number of timeouts without any message of the server after which it gets a ping.
 const TIMEOUTS: usize = 3;
-/// How long it has for that.
+/// The timeout of that ping.
 const PING_PATIENCE: Duration = Duration::from_secs(5);
-/// A message that is too large is endless once it has so many bytes, nothing more of it came for so long, or it has taken
-/// so much time in all. A machine may be slow, so bytes count first.
+/// An oversized message counts as endless above this size, after a pause of this length, or after this time in total.
+/// The size counts first, because a machine may be slow.
 const ENDLESS_BYTES: u64 = 8 * MAX_FRAME_BYTES as u64;
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_TIME: Duration = Duration::from_mins(1);
-/// How often such a message is measured.
+/// The interval between two measurements of such a message.
 const MEASURE_EVERY: Duration = Duration::from_millis(100);
 
-/// What is wrong with a server, if anything is.
+/// The health of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     timeouts: usize,
@@ -26,20 +26,20 @@ pub(crate) struct Health {
     oversized: Option<Oversized>,
 }
 
-/// A message that is too large and not over yet.
+/// An oversized message that has not ended.
 #[derive(Debug)]
 struct Oversized {
-    /// Set if its call is known, and has failed.
+    /// Set if its call was identified and failed.
     has_owner: bool,
     since: Instant,
-    /// Its length when it was measured last, and when it had grown last.
+    /// Its length at the last measurement, and the time when it last grew.
     bytes: u64,
     grew_at: Instant,
     measure_at: Instant,
 }
 
 impl Oversized {
-    /// Measures the message; returns whether it is endless.
+    /// Measures the message; returns true if it is endless.
     fn is_endless(&mut self, bytes: u64, now: Instant) -> bool {
         if bytes > self.bytes {
             self.bytes = bytes;
@@ -53,13 +53,13 @@ impl Oversized {
 }
 
 impl Health {
-    /// The server has said something.
+    /// Records a message of the server.
     pub(crate) fn heard(&mut self) {
         self.timeouts = 0;
         self.ping_until = None;
     }
 
-    /// Calls have timed out. True if the server is to be asked for a sign of life.
+    /// Records timeouts of calls. Returns true if the server must get a ping.
     pub(crate) fn timed_out(&mut self, calls: usize, now: Instant) -> bool {
         self.timeouts += calls;
         let ask = self.timeouts >= TIMEOUTS && self.ping_until.is_none();
@@ -69,7 +69,7 @@ impl Health {
         ask
     }
 
-    /// A message that is too large has begun, with so many bytes.
+    /// Records the begin of an oversized message.
     pub(crate) fn oversized(&mut self, has_owner: bool, bytes: u64, now: Instant) {
         self.oversized = Some(Oversized {
             has_owner,
@@ -80,7 +80,7 @@ impl Health {
         });
     }
 
-    /// Nobody has listened to the server until now.
+    /// Restarts all deadlines after a time in which nothing was read from the server.
     pub(crate) fn excuse(&mut self, now: Instant) {
         self.heard();
         if let Some(oversized) = &mut self.oversized {
@@ -89,7 +89,7 @@ impl Health {
         }
     }
 
-    /// That message is over. True if nobody has been told of it yet.
+    /// Records the end of the oversized message. Returns true if its call was not identified yet.
     pub(crate) fn oversized_ended(&mut self) -> bool {
         self.oversized
             .take()
@@ -101,7 +101,8 @@ impl Health {
         self.ping_until.into_iter().chain(oversized).min()
     }
 
-    /// Why the server is to be given up, if it is, when there are so many bytes of a message that is too large.
+    /// Returns the reason to stop the server, if there is one; `oversized_bytes` is the length of an oversized
+    /// message so far.
     pub(crate) fn verdict(&mut self, oversized_bytes: u64, now: Instant) -> Option<GiveUp> {
         if self.ping_until.is_some_and(|until| until <= now) {
             return Some(GiveUp::Unresponsive);

@@ -1,6 +1,5 @@
-//! A server that is up: calls go down, answers and progress come up in the order in which the server
-//! gave them, its list is read again when it says that it has changed, and it is given up when it is of
-//! no use any more.
+//! A running server: calls go down, responses and progress come up in the server's order, the tool list is read again
+//! when the server announces a change, and the server is stopped when it becomes unusable.
 
 pub(crate) mod calls;
 pub(crate) mod health;
@@ -59,24 +58,24 @@ use crate::{
     wire::{Answer, Message, Notification, RequestId, Response, id_from_tail},
 };
 
-/// Why a session is over.
+/// The reason why a session ended.
 pub(crate) enum SessionEnd {
     Exited(Exit),
-    /// The connection to a remote server is over.
+    /// The connection to a remote server was lost.
     Lost(HttpFault),
-    /// The server is of no use any more.
+    /// The server became unusable and is stopped.
     GivenUp(GiveUp),
-    /// Nobody used it for its `idleTimeoutMs`.
+    /// It was unused for its `idleTimeoutMs`.
     Idle,
-    /// Nobody has a way to it any more.
+    /// The last handle was dropped.
     Retired,
-    /// Another server is at its address now.
+    /// A server with a different protocol is at its address now.
     Replaced,
-    /// The workbench is ending, since then.
+    /// The workbench is shutting down, since this moment.
     Shutdown(Instant),
 }
 
-/// A connection to a server that is up.
+/// A connection to a running server.
 pub(crate) struct Session {
     pub(crate) server: Arc<Server>,
     pub(crate) link: Link,
@@ -84,31 +83,31 @@ pub(crate) struct Session {
     pub(crate) refresh: Refresh,
     pub(crate) health: Health,
     pub(crate) asks: Asks,
-    /// Its questions that could belong to several principals.
+    /// Questions that could belong to several principals.
     pub(crate) unattributed: UnattributedQuestions,
     pub(crate) users: Users,
-    /// What a modern server is asked to tell.
+    /// The subscription to a modern server.
     pub(crate) subscription: Subscription,
-    /// Whether it speaks as it did when it was met.
+    /// The check if the protocol has changed.
     pub(crate) speech: Speech,
     pub(crate) used_at: Instant,
-    /// What is pinned of the server as it was started.
+    /// The pins of the server at its start.
     pub(crate) pins: ServerPins,
-    /// The fault that ends the session, once there is one.
+    /// The fault that ends the session, if there is one.
     pub(crate) lost: Option<HttpFault>,
 }
 
-/// What is around a session: where it publishes what it learns, and what ends it.
+/// The environment of a session: the channels that it publishes to, and the shutdown signal.
 pub(crate) struct Surroundings<'a> {
     pub(crate) status: &'a watch::Sender<Status>,
     pub(crate) shutdown: &'a Shutdown,
-    /// Tells everybody what has changed.
+    /// Sends a change to all subscribers.
     pub(crate) tell: &'a (dyn Fn(Change) + Sync),
     pub(crate) cache_writer: &'a CacheWriter,
 }
 
 impl Session {
-    /// A session with a server that has just come up, for the client that needed it.
+    /// Creates a session with a server that just started, for the client that needed it.
     pub(crate) fn new(
         server: &Arc<Server>,
         started: Started,
@@ -144,8 +143,8 @@ impl Session {
         session
     }
 
-    /// Serves until the end, in turns: one for each event, with everything that arrived together with it. What is
-    /// said to the server in a turn is written at the end of the turn, in one piece.
+    /// Serves until the end, in turns: one per event, with everything that arrived together with it. Messages to the
+    /// server are written at the end of each turn, in one piece.
     pub(crate) async fn run(
         &mut self,
         commands: &mut mpsc::UnboundedReceiver<Command>,
@@ -165,9 +164,9 @@ impl Session {
                 return SessionEnd::Lost(fault);
             }
             let held_up = self.users.held_up();
-            // A server is not blamed for the time in which nobody listens to it.
+            // While a full client blocks reading, the server's deadlines do not count.
             let due = held_up.is_none().then(|| self.due()).flatten();
-            // What is rare or bounded comes first, so that a server that never stops speaking delays nothing else.
+            // Rare and bounded events come first, so that a server that never stops writing delays nothing else.
             tokio::select! {
                 biased;
                 () = &mut shutdown => {
@@ -197,7 +196,7 @@ impl Session {
         }
     }
 
-    /// Takes what has happened, and everything that was read together with it.
+    /// Handles an event, and all events that were read together with it.
     fn take_events(
         &mut self,
         first: LinkEvent,
@@ -217,7 +216,7 @@ impl Session {
         None
     }
 
-    /// Takes a command, and all that wait behind it.
+    /// Handles a command, and all commands that are queued behind it.
     fn take_commands(
         &mut self,
         first: Command,
@@ -232,7 +231,7 @@ impl Session {
         }
     }
 
-    /// Returns when something is to be done without being asked.
+    /// Returns the time of the next scheduled action.
     fn due(&self) -> Option<Instant> {
         let moments = [
             self.calls.due(),
@@ -302,7 +301,7 @@ impl Session {
         }
     }
 
-    /// Sends a call, or lets it wait its turn.
+    /// Sends a call, or queues it.
     pub(crate) fn take_call(&mut self, call: Box<QueuedCall>) {
         self.used_at = self.calls.now();
         self.users.note(&call.call.context.client);
@@ -323,14 +322,14 @@ impl Session {
         }
     }
 
-    /// Returns the client that the server means, if there can be only one. What comes on the stream of a request
-    /// belongs to that request and to nobody else.
+    /// Returns the client that a message is for, if there can be only one. A message on the stream of a request
+    /// belongs to that request only.
     pub(crate) fn meant_client(&self, origin: Origin) -> Option<&Arc<dyn ClientHandle>> {
         if let Origin::Request(id) = origin {
             return self.calls.client_of(id);
         }
         match &self.users {
-            // A modern client has nothing but its calls.
+            // A modern client has no connection besides its calls.
             Users::One(client) if client.era() == Era::Legacy => {
                 Some(self.calls.only_client(&self.asks).unwrap_or(client))
             }
@@ -391,7 +390,7 @@ impl Session {
             Message::Notification(notification) => {
                 self.take_notification(&notification, origin, surroundings);
             }
-            // A modern server has no business to ask like this, and must not be answered.
+            // A modern server must not send requests, and must not be answered.
             Message::Request(_) if self.calls.era() == Era::Modern => {}
             Message::Request(request) => unattributed::take_question(self, request, origin),
         }
@@ -410,7 +409,7 @@ impl Session {
             Some((Asked::List, answer)) => self.take_page(id, &answer, surroundings),
             Some((Asked::Listen, answer)) => self.subscription.take_answer(id, &answer),
             Some((Asked::Ping, _)) => self.speech.take_sign_of_life(),
-            // An answer to nothing is late or doubled, and nobody waits for it.
+            // A response without a request is late or a duplicate, and is dropped.
             _ => self.calls.send_queued(&mut self.link),
         }
     }
@@ -447,7 +446,7 @@ impl Session {
         }
     }
 
-    /// The server takes back what it asked, or tells that it will not tell any more.
+    /// Handles a cancellation by the server: of a question, or of our subscription.
     fn take_cancel(&mut self, id: &RequestId) {
         match id.as_u64() {
             Some(ours) if self.calls.era() == Era::Modern && self.subscription.is_open(ours) => {
@@ -458,7 +457,7 @@ impl Session {
         }
     }
 
-    /// Has the list of tools read again.
+    /// Schedules a new reading of the tool list.
     pub(crate) fn announce_change(&mut self, status: &watch::Sender<Status>) {
         self.refresh.announce();
         status.send_modify(|status| status.stale = true);
@@ -484,7 +483,7 @@ impl Session {
         self.refresh.asked(asked.0);
     }
 
-    /// Forgets a request for a page that is of no use any more.
+    /// Forgets a request for a page that is no longer needed.
     fn forget_page(&mut self, page: Option<u64>) {
         if let Some(id) = page {
             self.calls.forget(id);
@@ -508,7 +507,7 @@ impl Session {
         self.settle_page(page);
     }
 
-    /// Takes a page that was checked on a thread.
+    /// Handles a page that was checked on a thread.
     fn take_checked_page(&mut self, surroundings: &Surroundings<'_>) {
         self.calls.begin_turn();
         let keep = |snapshot: &ServerSnapshot| {
@@ -532,25 +531,25 @@ impl Session {
         }
     }
 
-    /// When it has been of no use to anybody for too long.
+    /// Returns the time at which the server becomes idle.
     pub(crate) fn idle_at(&self) -> Option<Instant> {
         let idle = self.server.times.idle?;
         let unused = self.calls.is_empty() && !self.calls.is_waited_for();
         unused.then_some(self.used_at + idle)
     }
 
-    /// The last lines of the server's stderr.
+    /// Returns the last lines of the server's stderr.
     pub(crate) async fn stderr_tail(&mut self) -> Vec<String> {
         self.link.stderr_tail().await
     }
 
-    /// Makes the end of the process count from `since`.
+    /// Makes the deadlines for ending the process count from `since`.
     pub(crate) fn closing_since(&mut self, since: Instant) {
         self.link.closing_since(since);
     }
 
-    /// Fails the calls that have reached the server; returns what has to wait for the next start. The
-    /// link is dropped, and the process with it.
+    /// Fails the calls that reached the server; returns those that wait for the next start. The link is dropped, and
+    /// the process with it.
     pub(crate) fn end(mut self, error: impl Fn(Outcome) -> CallError) -> Waiting {
         let (calls, resubscriptions) = self.calls.end(&mut self.link, error);
         Waiting {
@@ -563,7 +562,7 @@ impl Session {
     }
 }
 
-/// Has a snapshot of the server written to the cache.
+/// Writes a snapshot of the server to the cache.
 fn cache_snapshot(
     server: &Arc<Server>,
     link: &Link,

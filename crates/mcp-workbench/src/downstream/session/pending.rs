@@ -1,5 +1,5 @@
-//! The requests that a server has not answered yet, by our own ids. An id is never used twice on one
-//! connection, so a late or doubled answer finds nothing.
+//! The unanswered requests of a server, by our own ids. An id is used only once per connection, so a late or
+//! duplicate response finds nothing.
 
 use std::{
     collections::HashMap,
@@ -19,23 +19,22 @@ use crate::{
     wire::FrameTicket,
 };
 
-/// What was asked and not answered.
+/// An unanswered request.
 pub(crate) enum Asked {
-    /// A call of a tool.
     Call(PendingCall),
-    /// A page of the list of tools.
+    /// A page of the tool list.
     List,
     Ping,
-    /// Something whose answer is of no concern: what held before the server came back, or a cancel.
+    /// A request whose response does not matter: a restored subscription or a cancellation.
     Again,
-    /// To be told of changes.
+    /// The subscription to changes.
     Listen,
 }
 
-/// A call that a server has, or is about to have.
+/// A call that was sent or is about to be sent.
 pub(crate) struct PendingCall {
     pub(crate) queued: Box<QueuedCall>,
-    /// Its frame, by which can be told whether it was sent.
+    /// The ticket of its frame, which shows if it was sent.
     pub(crate) frame: FrameTicket,
     pub(crate) progress: ProgressGate,
     pub(crate) silent_until: Instant,
@@ -48,11 +47,11 @@ pub(crate) struct Pending {
     calls: usize,
     next_id: u64,
     times: ServerTimes,
-    /// No call expires before this; it may be early, never late.
+    /// No call expires before this time; it may be early, never late.
     next_expiry: Option<Instant>,
-    /// No report of progress that was held back is due before this; it may be early, never late.
+    /// No progress that was held back is due before this time; it may be early, never late.
     next_report: Option<Instant>,
-    /// How many questions are open, by the calls that may have asked: meanwhile the server is rightly silent.
+    /// The number of open questions by the calls that may have asked. While one is open, the server may be silent.
     questions: HashMap<Asker, usize>,
 }
 
@@ -69,18 +68,18 @@ impl Pending {
         }
     }
 
-    /// Takes other limits for what is sent from now on.
+    /// Sets the limits of calls that are sent from now on.
     pub(crate) fn set_times(&mut self, times: ServerTimes) {
         self.times = times;
     }
 
-    /// An id that has never been used.
+    /// Returns an unused id.
     pub(crate) fn fresh_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id - 1
     }
 
-    /// Whether a call was asked under `id`.
+    /// Returns true if `id` belongs to a call.
     pub(crate) fn is_call(&self, id: u64) -> bool {
         matches!(self.asked.get(&id), Some(Asked::Call(_)))
     }
@@ -89,7 +88,7 @@ impl Pending {
         self.calls
     }
 
-    /// The call with this id.
+    /// Returns the call with this id.
     pub(crate) fn call(&self, id: u64) -> Option<&PendingCall> {
         match self.asked.get(&id)? {
             Asked::Call(call) => Some(call),
@@ -97,12 +96,12 @@ impl Pending {
         }
     }
 
-    /// All calls, in no order.
+    /// Returns all calls, in no particular order.
     pub(crate) fn calls(&self) -> impl Iterator<Item = &PendingCall> {
         self.calls_by_id().map(|(_, call)| call)
     }
 
-    /// Notes a call that is sent now.
+    /// Adds a call that is sent now.
     pub(crate) fn insert_call(
         &mut self,
         id: u64,
@@ -110,7 +109,7 @@ impl Pending {
         frame: FrameTicket,
         now: Instant,
     ) {
-        // The time of a call that was put back has begun before.
+        // The time of a call that was queued again began earlier.
         let ends_at = *queued.ends_at.get_or_insert(now + self.times.max_call);
         let call = PendingCall {
             queued,
@@ -124,19 +123,19 @@ impl Pending {
         self.asked.insert(id, Asked::Call(call));
     }
 
-    /// Notes a request that is no call.
+    /// Adds a request that is not a call.
     pub(crate) fn insert(&mut self, id: u64, asked: Asked) {
         self.asked.insert(id, asked);
     }
 
-    /// Takes out what was asked under `id`.
+    /// Removes the request with an id.
     pub(crate) fn remove(&mut self, id: u64) -> Option<Asked> {
         let asked = self.asked.remove(&id);
         self.calls -= usize::from(matches!(asked, Some(Asked::Call(_))));
         asked
     }
 
-    /// Takes out the call under `id`; anything else stays.
+    /// Removes the call with an id; other requests stay.
     pub(crate) fn take_call(&mut self, id: u64) -> Option<PendingCall> {
         match self.is_call(id).then(|| self.remove(id))?? {
             Asked::Call(call) => Some(call),
@@ -144,7 +143,7 @@ impl Pending {
         }
     }
 
-    /// Takes out the call of a caller.
+    /// Removes the call of a caller.
     pub(crate) fn remove_call(&mut self, ticket: CallTicket) -> Option<(u64, PendingCall)> {
         let id = self
             .calls_by_id()
@@ -156,7 +155,7 @@ impl Pending {
         }
     }
 
-    /// The call that reports progress under the token `id`; its silence starts anew.
+    /// Returns the call that reports progress under the token `id`, and restarts its silence timeout.
     pub(crate) fn progress(&mut self, id: u64) -> Option<&mut PendingCall> {
         let Some(Asked::Call(call)) = self.asked.get_mut(&id) else {
             return None;
@@ -165,13 +164,13 @@ impl Pending {
         Some(call)
     }
 
-    /// Notes that a client is asked something. The silence of the calls that may have asked does not count until the
-    /// client has answered.
+    /// Records an open question. The silence timeout of the calls that may have asked is suspended until the client
+    /// answers.
     pub(crate) fn question_opened(&mut self, asker: Asker) {
         *self.questions.entry(asker).or_default() += 1;
     }
 
-    /// Notes that a question is answered or withdrawn. With the last one the silence is counted from now.
+    /// Records that a question was answered or withdrawn. After the last one the silence timeout restarts.
     pub(crate) fn question_closed(&mut self, asker: Asker) {
         match self.questions.get_mut(&asker) {
             Some(open) if *open > 1 => *open -= 1,
@@ -193,19 +192,19 @@ impl Pending {
         self.next_expiry = self.earliest_expiry();
     }
 
-    /// The ids of all calls, oldest first.
+    /// Returns the ids of all calls, oldest first.
     pub(crate) fn call_ids(&self) -> Vec<u64> {
         let mut ids: Vec<u64> = self.calls_by_id().map(|(id, _)| id).collect();
         ids.sort_unstable();
         ids
     }
 
-    /// When to look for expired calls next.
+    /// Returns when to check for expired calls next.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         self.next_expiry
     }
 
-    /// Takes out the calls whose time is over.
+    /// Removes the calls that timed out.
     pub(crate) fn expire(&mut self, now: Instant) -> Vec<(u64, PendingCall, TimeLimit)> {
         let times = self.times;
         let due = self
@@ -224,17 +223,17 @@ impl Pending {
         expired
     }
 
-    /// When to look next for reports of progress that were held back.
+    /// Returns when to check next for progress that was held back.
     pub(crate) fn next_report(&self) -> Option<Instant> {
         self.next_report
     }
 
-    /// A report of progress was held back until `due`.
+    /// Records that progress was held back until `due`.
     pub(crate) fn expect_report(&mut self, due: Instant) {
         self.next_report = Some(self.next_report.map_or(due, |next| next.min(due)));
     }
 
-    /// The reports that were due have gone out.
+    /// Recomputes the next check after the due progress was sent.
     pub(crate) fn reports_released(&mut self) {
         self.next_report = self.calls().filter_map(|call| call.progress.due()).min();
     }
@@ -247,7 +246,7 @@ impl Pending {
     }
 
     fn expires_at(&self, call: &PendingCall) -> Instant {
-        // Almost never is anything asked.
+        // Questions are rare.
         if !self.questions.is_empty()
             && (call.askers().iter()).any(|asker| self.questions.contains_key(asker))
         {
@@ -273,7 +272,7 @@ impl Pending {
     }
 }
 
-/// Spreads ids of our own, which follow each other and which nobody else can choose.
+/// A hasher for our own ids, which are consecutive and not chosen by others.
 #[derive(Default)]
 struct OwnIds(u64);
 
@@ -289,13 +288,13 @@ impl Hasher for OwnIds {
     }
 
     fn write_u64(&mut self, id: u64) {
-        // A table takes its place from the lowest bits and its mark from the highest, so both have to differ.
+        // A hash table uses the lowest bits as the index and the highest as the tag, so both must differ.
         self.0 = id.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 }
 
 impl PendingCall {
-    /// The askers that include this call.
+    /// Returns the askers that include this call.
     fn askers(&self) -> [Asker; 2] {
         let client = &self.queued.call.context.client;
         [

@@ -1,5 +1,5 @@
-//! How much progress of one call is passed on. Ordinary reports all are, a flood is thinned to its newest
-//! report, in order, and what was held back goes out before the answer.
+//! Limits the progress of one call that is passed on. Normal progress passes; a flood is reduced to its newest
+//! notification, in order, and held-back progress is sent before the response.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use tokio::time::Instant;
 
 use crate::{call::CallContext, wire};
 
-/// How many reports may come at once, and how often another one may.
+/// The size of a burst, and the interval at which further notifications may pass.
 const BURST: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The gate for the progress of one call.
+/// The rate limiter for the progress of one call.
 pub(crate) struct ProgressGate {
-    /// How many more may pass at once.
+    /// How many more notifications may pass at once.
     credit: u32,
-    /// When the credit was last given.
+    /// The time at which credit was last added.
     credited_at: Instant,
-    /// The parameters of the report that waits, as the server sent them.
+    /// The parameters of the notification that is held back, as the server sent them.
     held: Option<RawJson>,
 }
 
@@ -31,7 +31,7 @@ impl ProgressGate {
         }
     }
 
-    /// Takes a report; returns what is to be sent now.
+    /// Takes a notification; returns the one to send now.
     pub(crate) fn pass(&mut self, report: RawJson, now: Instant) -> Option<RawJson> {
         self.give_credit(now);
         if self.credit == 0 {
@@ -43,12 +43,12 @@ impl ProgressGate {
         Some(report)
     }
 
-    /// When what is held back may go out.
+    /// Returns when the held-back notification may be sent.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.held.as_ref().map(|_| self.credited_at + PAUSE)
     }
 
-    /// What was held back and is due.
+    /// Returns the held-back notification if it is due.
     pub(crate) fn release_due(&mut self, now: Instant) -> Option<RawJson> {
         self.due().filter(|due| *due <= now)?;
         self.give_credit(now);
@@ -56,7 +56,7 @@ impl ProgressGate {
         self.held.take()
     }
 
-    /// What was held back, now that the call is over.
+    /// Returns the held-back notification at the end of the call.
     pub(crate) fn release(&mut self) -> Option<RawJson> {
         self.held.take()
     }
@@ -71,7 +71,7 @@ impl ProgressGate {
     }
 }
 
-/// Reports progress to a client, under the token of the request that it waits for now.
+/// Sends progress to a client, under the token of its current request.
 pub(crate) fn report(context: &mut CallContext, params: &RawJson) {
     if let Some(token) = context.client.progress_token()
         && context.progress.record(params)

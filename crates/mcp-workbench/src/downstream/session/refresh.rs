@@ -1,5 +1,5 @@
-//! Reading a list again that its server says has changed: at once the first time, then not more often
-//! than once a second, however often it is announced. Whoever wants a current list waits for it.
+//! Reads a tool list again after its server announced a change: at once the first time, then at most once per second.
+//! Callers that need a current list wait for it.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -19,21 +19,21 @@ use crate::{
     wire::Answer,
 };
 
-/// The least time between two readings.
+/// The minimum time between two readings.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long a reading may take.
 pub(crate) const LISTING_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How many readings may end while the server announces another change before calls are sent all the same: a server
-/// that announces without end must not hold them up.
+/// The number of consecutive readings that may end with another announced change before calls are sent anyway: a
+/// server that announces changes without end must not block them.
 const MAX_UNSETTLED: u32 = 3;
 
-/// The reading of a list that has changed.
+/// The reading of a changed list.
 #[derive(Default)]
 pub(crate) struct Refresh {
-    /// Set while the list is not known to be current.
+    /// Set while the list may be outdated.
     is_outdated: bool,
-    /// Set while the session is lost, and there is nobody to read from.
+    /// Set while the session is lost, so that nothing can be read.
     is_lost: bool,
     /// The time to begin, if a change was announced.
     due: Option<Instant>,
@@ -43,45 +43,45 @@ pub(crate) struct Refresh {
     work: Option<Running<CheckedPage>>,
     /// A page whose check has ended.
     checked: Option<CheckedPage>,
-    /// The request for the page that is read; others are of an earlier reading.
+    /// The request for the current page; responses to others belong to an earlier reading.
     page: Option<u64>,
     waiting: Vec<ConnectReply>,
     /// The introduction of a new session or account. Nothing is known of its tools before the reading is complete.
     renewed: Option<Introduction>,
-    /// How many readings have ended outdated, one after the other.
+    /// The number of consecutive readings that ended outdated.
     unsettled: u32,
 }
 
 /// The outcome of a page of the list.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Page {
-    /// Another page follows, to be requested with these parameters.
+    /// Request the next page with these parameters.
     Next(RawJson),
-    /// It is large and is being checked.
+    /// The page is large and is being checked on a thread.
     InWork,
-    /// It belongs to no reading.
+    /// The page belongs to no current reading.
     Ignored,
     /// The list is complete, and calls may be sent.
     Listed,
-    /// The list is complete, and another change was announced meanwhile.
+    /// The list is complete, but another change was announced meanwhile.
     ChangedAgain,
-    /// The list cannot be read. The last one is still shown, and no call is sent by it.
+    /// The list cannot be read. The last one is still shown, but no call is sent based on it.
     Unreadable,
-    /// The list of a new session cannot be read, so the session is of no use.
+    /// The list of a new session cannot be read, so the session is unusable.
     Lost,
 }
 
-/// How a list is read.
+/// The means to read a list.
 pub(crate) struct Reading<'a> {
     pub(crate) era: Era,
     pub(crate) permissions: &'a Permissions,
-    /// Makes the list of what the server has told.
+    /// Makes the list from the server's snapshot.
     pub(crate) make_list: MakeList,
-    /// Keeps what the server has told.
+    /// Stores the server's snapshot.
     pub(crate) keep: &'a dyn Fn(&ServerSnapshot),
 }
 
-/// Makes a list of tools, by the rules for its server. For a large list that is done on a thread.
+/// Makes a tool list by the rules of its server. A large list is made on a thread.
 pub(crate) type MakeList = Box<dyn FnOnce(&ServerSnapshot) -> ToolList + Send>;
 
 /// A page that was checked.
@@ -89,7 +89,7 @@ enum CheckedPage {
     Next(Box<ListWalk>),
     /// It was the last one.
     Last(Box<(ServerSnapshot, ToolList)>),
-    /// It is no page of such a list.
+    /// It is not a page of such a list.
     Invalid,
 }
 
@@ -113,7 +113,7 @@ fn check(
 }
 
 impl Refresh {
-    /// Notes that the server has announced a change.
+    /// Records that the server announced a change.
     pub(crate) fn announce(&mut self) {
         let now = Instant::now();
         let earliest = self.began.map_or(now, |began| began + PAUSE);
@@ -128,7 +128,7 @@ impl Refresh {
         }
     }
 
-    /// Stops reading from a session that is lost. Returns the request whose answer is of no use any more.
+    /// Stops reading from a lost session. Returns the request whose response no longer matters.
     pub(crate) fn lose(&mut self) -> Option<u64> {
         self.is_outdated = true;
         self.is_lost = true;
@@ -136,7 +136,7 @@ impl Refresh {
     }
 
     /// Makes the next reading that of a new session or account, which cannot be used without it. Returns the request
-    /// whose answer is of no use any more.
+    /// whose response no longer matters.
     pub(crate) fn require(&mut self, introduction: Introduction) -> Option<u64> {
         self.renewed = Some(introduction);
         self.is_lost = false;
@@ -150,14 +150,14 @@ impl Refresh {
         self.page.take()
     }
 
-    /// Drops a check that goes by rules which do not hold any more, and begins another reading.
+    /// Discards a check that used outdated rules, and begins another reading.
     pub(crate) fn discard_work(&mut self, now: Instant) {
         if self.work.take().is_some() {
             self.due = Some(now);
         }
     }
 
-    /// Returns whether a page is being checked.
+    /// Returns true if a page is being checked.
     pub(crate) fn is_in_work(&self) -> bool {
         self.work.is_some()
     }
@@ -166,17 +166,17 @@ impl Refresh {
         self.walk.is_some() || self.work.is_some()
     }
 
-    /// Notes the request for the next page.
+    /// Records the request for the next page.
     pub(crate) fn asked(&mut self, id: u64) {
         self.page = Some(id);
     }
 
-    /// Returns whether the list is not current.
+    /// Returns true if the list is not current.
     pub(crate) fn is_on(&self) -> bool {
         self.is_outdated
     }
 
-    /// When to begin a reading, or to give up the one that is under way.
+    /// Returns when to begin a reading, or when the current one times out.
     pub(crate) fn due(&self) -> Option<Instant> {
         if self.is_reading() {
             self.began.map(|began| began + LISTING_TIMEOUT)
@@ -185,7 +185,7 @@ impl Refresh {
         }
     }
 
-    /// Gives up a reading that takes too long. Returns the request that is given up, and what that means.
+    /// Ends a reading that timed out. Returns the request that is dropped, and the outcome.
     pub(crate) fn give_up_if_due(
         &mut self,
         now: Instant,
@@ -203,7 +203,7 @@ impl Refresh {
         Some((page, Page::Unreadable))
     }
 
-    /// Answers somebody when the list is current. One that could not be read is read again.
+    /// Replies when the list is current. A list that could not be read is read again.
     pub(crate) fn wait(&mut self, reply: ConnectReply, now: Instant) {
         if !self.is_reading() {
             self.due.get_or_insert(now);
@@ -215,7 +215,7 @@ impl Refresh {
         self.waiting
     }
 
-    /// Begins a reading if it is time; returns the parameters of the first request.
+    /// Begins a reading if it is due; returns the parameters of the first request.
     pub(crate) fn begin_if_due(&mut self, now: Instant, bounds: ListBounds) -> Option<RawJson> {
         let due = self.due.filter(|_| !self.is_lost)?;
         if due > now || self.is_reading() {
@@ -226,7 +226,7 @@ impl Refresh {
         Some(self.walk.insert(ListWalk::tools(bounds)).params())
     }
 
-    /// Takes the answer to a request for a page of the list.
+    /// Handles the response to a request for a page.
     pub(crate) fn take_page(
         &mut self,
         id: u64,
@@ -271,7 +271,7 @@ impl Refresh {
         }
     }
 
-    /// Waits for the check of a page, for ever if there is none. Cancel-safe.
+    /// Waits for the check of a page; forever if there is none. Cancel-safe.
     pub(crate) async fn check_ended(&mut self) {
         self.checked = match &mut self.work {
             Some(work) => Some(work.await),
@@ -280,7 +280,7 @@ impl Refresh {
         self.work = None;
     }
 
-    /// Takes a page whose check has ended.
+    /// Handles a page whose check has ended.
     pub(crate) fn take_checked(
         &mut self,
         permissions: &Permissions,
@@ -321,7 +321,7 @@ impl Refresh {
         Page::Unreadable
     }
 
-    /// Publishes whether the list is current, and answers everybody who waits for it.
+    /// Publishes if the list is current, and answers all waiting callers.
     fn finish(&mut self, status: &watch::Sender<Status>) {
         let is_outdated = self.is_outdated;
         status.send_modify(|status| status.stale = is_outdated);
@@ -332,7 +332,7 @@ impl Refresh {
     }
 }
 
-/// Publishes a list that is not equal to the last.
+/// Publishes a list that differs from the last one.
 fn publish(tools: ToolList, permissions: &Permissions, status: &watch::Sender<Status>) {
     let known = status.borrow().tools.clone().unwrap_or_default();
     let tools = tools.after(&known, permissions);

@@ -1,4 +1,4 @@
-//! Where the answer to a call goes, and what it means to whoever made the call.
+//! The receiver of the response to a call, and the meaning of the response for the caller.
 
 use rawjson::{RawJson, Spliced};
 use tokio::{sync::oneshot, time::Instant};
@@ -10,49 +10,47 @@ use crate::{
     wire::ResultMarks,
 };
 
-/// A call that is over for its server.
+/// A call that its server has completed.
 pub(crate) struct Answered {
-    /// The call, which may have to be made again.
+    /// The call, which may have to be repeated.
     pub(crate) call: Call,
     pub(crate) answer: Result<RawJson, CallError>,
     /// The marks of the result, if there is one.
     pub(crate) marks: ResultMarks,
-    /// How the server speaks that has answered; nothing if none has.
+    /// The era of the server that answered; `None` if none did.
     pub(crate) by: Option<Era>,
-    /// When the call was last given to a connection; nothing if it never was.
+    /// The time at which the call was last passed to a connection; `None` if it never was.
     pub(crate) sent_at: Option<Instant>,
 }
 
 /// The end of a call at its server.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(crate) enum CallEnd {
-    /// A result, or the reason why there is none.
     Over {
-        /// The call, which can be made again if it did not run.
+        /// The call, which can be repeated if it did not run.
         call: Call,
-        /// The result, or the reason why there is none.
         result: Result<CallResult, CallError>,
-        /// Set if the call did not run because the tool is not what it was when the call was checked.
+        /// Set if the call did not run because the tool has changed since the call was checked.
         outdated: Option<Outdated>,
     },
-    /// The call was dropped without an answer: its caller has taken it back, or a bug has lost it.
+    /// The call was dropped without a response: its caller cancelled it, or a bug lost it.
     Dropped,
-    /// A question or a task of the server in place of a result.
+    /// A question or a task of the server instead of a result.
     Unfinished(Box<Unfinished>),
 }
 
 /// The part of a call that no longer matches its tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outdated {
-    /// The consent: the user has not permitted the definition that the server has now.
+    /// The consent: the user has not permitted the current definition.
     Consent,
-    /// The headers: a modern server has refused them.
+    /// The headers: a modern server refused them.
     Headers,
 }
 
 /// The result of a call.
 pub(crate) struct CallResult {
-    /// The result as it came.
+    /// The unchanged result.
     pub json: RawJson,
     pub marks: ResultMarks,
     /// The era that it is written in.
@@ -60,7 +58,7 @@ pub(crate) struct CallResult {
 }
 
 impl CallResult {
-    /// A result that the workbench made, in the era of its client.
+    /// Creates a result of the workbench itself, in the era of its client.
     pub(crate) fn new(json: RawJson, era: Era) -> Self {
         Self {
             marks: ResultMarks::of(&json),
@@ -119,8 +117,9 @@ impl CallEnd {
 }
 
 impl Answered {
-    /// Returns whether the answer may have to be followed: it is an error that sends the user to an address, or the server
-    /// is modern and asks something, names a task, or gives a result of a kind that the eras write differently.
+    /// Returns true if the response may need further steps: it is an error that sends the user to an address, or the
+    /// server is modern and asks a question, starts a task, or returns a kind of result that the eras write
+    /// differently.
     fn is_unfinished(&self) -> bool {
         match &self.answer {
             Ok(_) => {
@@ -134,7 +133,7 @@ impl Answered {
 }
 
 impl Outdated {
-    /// Returns the part of a call because of which it did not run, if its tool has changed.
+    /// Returns the part of a call that prevented it from running, if its tool has changed.
     fn of(error: &CallError, by: Option<Era>) -> Option<Self> {
         match error {
             CallError::ConsentNeeded => Some(Self::Consent),
@@ -155,11 +154,10 @@ impl Unfinished {
     }
 }
 
-/// The receiver of the answer to a call.
 pub(crate) enum AnswerReceiver {
-    /// To a future that waits for it.
+    /// A future that waits for it.
     Waiting(oneshot::Sender<Answered>),
-    /// To whoever goes on with it at once.
+    /// A callback that handles it at once.
     Then(Then),
 }
 
@@ -167,7 +165,7 @@ impl AnswerReceiver {
     pub(crate) fn give(self, answered: Answered) {
         match self {
             Self::Waiting(reply) => {
-                // A caller that has gone away has cancelled.
+                // A caller that is gone has cancelled the call.
                 let _ = reply.send(answered);
             }
             Self::Then(then) => then.run(answered),
@@ -205,7 +203,7 @@ mod tests {
     use super::*;
     use crate::downstream::test_client::{TestClient, json};
 
-    /// What was told, in words.
+    /// Describes the end of a call.
     fn told(end: &CallEnd) -> String {
         match end {
             CallEnd::Over {
@@ -229,7 +227,7 @@ mod tests {
         }
     }
 
-    /// What is told by a reply with which this is done.
+    /// Returns the descriptions of the ends that a receiver got during `act`.
     fn told_by(act: impl FnOnce(AnswerReceiver)) -> Vec<String> {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let hear = Arc::clone(&heard);

@@ -1,5 +1,5 @@
-//! The requests that a server gets again when it has been restarted: subscriptions to resources and the level of its log
-//! messages; and the number of calls that will be continued.
+//! The requests that are repeated after a restart of the server: resource subscriptions and the log level. Also
+//! counts the calls that will be continued.
 
 use std::collections::HashMap;
 
@@ -18,15 +18,15 @@ const SET_LEVEL: &str = "logging/setLevel";
 /// The subscriptions and the log level that a restart must not lose.
 #[derive(Default)]
 pub(crate) struct Resubscriptions {
-    /// The parameters of the subscriptions, by what they subscribe to.
+    /// The parameters of the subscriptions, by their targets.
     subscriptions: HashMap<RawJson, RawJson>,
     log_level: Option<RawJson>,
-    /// How many calls are between two of their requests.
+    /// The number of calls that are between two of their requests.
     followed: usize,
 }
 
 impl Resubscriptions {
-    /// Notes a request that the server has granted.
+    /// Records a request that the server granted.
     pub(crate) fn note(&mut self, request: &CallRequest) {
         let CallRequest::Relayed { method, params } = request else {
             return;
@@ -43,18 +43,18 @@ impl Resubscriptions {
         }
     }
 
-    /// Tells the server that takes this one's place. The calls that will be gone on with stay here.
+    /// Sends the subscriptions to the server that replaces this one. The calls that will be continued stay here.
     pub(crate) fn hand_over(&self, heir: &mpsc::UnboundedSender<Command>) {
         let inherited = Self {
             subscriptions: self.subscriptions.clone(),
             log_level: self.log_level.clone(),
             followed: 0,
         };
-        // An heir that is gone already has been replaced itself.
+        // If the new server is gone already, it was replaced itself.
         let _ = heir.send(Command::Inherit(inherited));
     }
 
-    /// Takes what held for the server before, where nothing newer is known.
+    /// Adopts the subscriptions of the previous server, unless newer ones are known.
     pub(crate) fn inherit(&mut self, inherited: Self) {
         for (uri, params) in inherited.subscriptions {
             self.subscriptions.entry(uri).or_insert(params);
@@ -62,7 +62,7 @@ impl Resubscriptions {
         self.log_level = self.log_level.take().or(inherited.log_level);
     }
 
-    /// The requests that make it hold again.
+    /// Returns the requests that restore the subscriptions.
     pub(crate) fn requests(&self) -> Vec<(&'static str, RawJson)> {
         let level = self
             .log_level
@@ -74,14 +74,14 @@ impl Resubscriptions {
             .collect()
     }
 
-    /// What clients have subscribed to, in an order that does not change.
+    /// Returns the subscriptions of all clients, in a stable order.
     pub(crate) fn subscribed(&self) -> Vec<RawJson> {
         let mut subscribed: Vec<_> = self.subscriptions.keys().cloned().collect();
         subscribed.sort_unstable_by(|one, other| one.as_bytes().cmp(other.as_bytes()));
         subscribed
     }
 
-    /// Notes that a call is between two of its requests, or not any more.
+    /// Records that a multi-step call begins or ends a pause between two of its requests.
     pub(crate) fn follow(&mut self, following: Following) {
         self.followed = match following {
             Following::Began => self.followed + 1,
@@ -89,7 +89,7 @@ impl Resubscriptions {
         };
     }
 
-    /// Whether somebody waits for what the server will tell, or will come back with more of a call.
+    /// Returns true if a client has a subscription, or will continue a call.
     pub(crate) fn is_waited_for(&self) -> bool {
         !self.subscriptions.is_empty() || self.followed > 0
     }

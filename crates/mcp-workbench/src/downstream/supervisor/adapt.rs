@@ -1,5 +1,5 @@
-//! A changed entry: what a server can take up while it runs, and what another server in its place is told. Only how a
-//! server is reached needs a new connection.
+//! Changes of a server's entry. A running server adopts most of them; only a change of how it is reached needs a new
+//! connection. A server that replaces another one inherits its subscriptions.
 
 use std::sync::Arc;
 
@@ -17,19 +17,19 @@ use crate::{
     ident::ToolboxName,
 };
 
-/// What the configuration says of a server. It is replaced whole.
+/// The configuration of a server. It is replaced as a whole.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The toolbox that the server belongs to.
     pub(crate) toolbox: ToolboxName,
     pub(crate) server: Arc<Server>,
-    /// The answer to a question for roots, where the configuration gives it.
+    /// The answer to `roots/list`, if the configuration gives it.
     pub(crate) roots: Option<RawJson>,
-    /// Whether the questions of the server name it.
+    /// Set if the questions of the server name it.
     pub(crate) names_asker: bool,
 }
 
-/// What a server is to adapt to.
+/// A change of a server's entry.
 pub(crate) struct Adaption {
     before: Arc<Server>,
     now: Arc<Server>,
@@ -41,7 +41,7 @@ impl Adaption {
         Self { before, now }
     }
 
-    /// Both this one and an earlier one.
+    /// Combines this change with an earlier one.
     pub(crate) fn after(self, earlier: Option<Self>) -> Self {
         Self {
             before: earlier.map_or(self.before, |earlier| earlier.before),
@@ -49,8 +49,8 @@ impl Adaption {
         }
     }
 
-    /// Takes away at once what other filters and permissions do not let through. What they let through in addition is
-    /// seen when the server is asked again. Returns whether that is needed.
+    /// Removes at once the tools that changed filters and permissions do not let through. Tools that they let through
+    /// in addition appear after the server lists them again. Returns true if that is needed.
     pub(crate) fn narrow(&self, status: &watch::Sender<Status>) -> bool {
         let (before, now) = (&self.before, &self.now);
         let differs = before.filters != now.filters
@@ -69,7 +69,7 @@ impl Adaption {
     }
 }
 
-/// Takes a command that is about a change of the configuration.
+/// Handles a command about a change of the configuration.
 pub(crate) fn take_change(session: &mut Session, change: Command, status: &watch::Sender<Status>) {
     match change {
         Command::Adapt(adaption) => adapt(session, &adaption, status),
@@ -80,7 +80,7 @@ pub(crate) fn take_change(session: &mut Session, change: Command, status: &watch
     }
 }
 
-/// Has a session take up what has changed in the entry.
+/// Applies a change of the entry to a session.
 pub(crate) fn adapt(session: &mut Session, adaption: &Adaption, status: &watch::Sender<Status>) {
     session.server = Arc::clone(&adaption.now);
     session.calls.set_times(session.server.times);
@@ -89,7 +89,7 @@ pub(crate) fn adapt(session: &mut Session, adaption: &Adaption, status: &watch::
     }
 }
 
-/// Has every tool compared with the lock file again: those that are known at once, and the list as the server has it.
+/// Compares every tool with the lock file again: the known ones at once, then the list of the server.
 fn recheck(session: &mut Session, status: &watch::Sender<Status>) {
     let rules = PinRules {
         pins: &session.pins,
@@ -102,7 +102,7 @@ fn recheck(session: &mut Session, status: &watch::Sender<Status>) {
     session.announce_change(status);
 }
 
-/// Makes hold what held for the server before.
+/// Restores the subscriptions of the replaced server.
 fn inherit(session: &mut Session, resubscriptions: Resubscriptions) {
     session.calls.resubscriptions().inherit(resubscriptions);
     match session.calls.era() {

@@ -1,5 +1,5 @@
-//! The list of a server's tools that the cache has: read once, when a toolbox is opened or searched without starting the
-//! server, and written when the server has listed its tools.
+//! The tool list of a server in the cache: read once, when a toolbox is opened or searched without starting the
+//! server, and written after the server listed its tools.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,7 +21,7 @@ use crate::{
 /// The cached list of one server.
 pub(crate) struct CachedList {
     cache: Arc<ToolCache>,
-    /// What is pinned of the server, as far as that is known without starting it.
+    /// The pins of the server, as far as they are known without starting it.
     pins: ServerPins,
     state: Mutex<State>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct CachedList {
 #[derive(Default)]
 struct State {
     list: Loaded,
-    /// Why the last snapshot of the server was not stored.
+    /// The reason why the last snapshot was not stored.
     not_cached: Option<Arc<NotCached>>,
 }
 
@@ -38,7 +38,7 @@ enum Loaded {
     #[default]
     Unread,
     Absent,
-    /// The snapshot stays, so that a change of the rules reads no file. It shares its text with the list.
+    /// The snapshot is stored too, so that a change of the rules reads no file. It shares its text with the list.
     List(Box<ServerSnapshot>, Arc<ToolList>),
 }
 
@@ -63,7 +63,7 @@ impl CachedList {
         matches!(self.state().list, Loaded::Unread)
     }
 
-    /// Reads the list by the rules of the entry, unless it was read before. Files are read.
+    /// Reads the list and applies the rules of the entry, unless that was done before. Reads files.
     pub(crate) fn load(&self, server: &Server) {
         if !self.is_unread() {
             return;
@@ -74,14 +74,14 @@ impl CachedList {
             Loaded::List(Box::new(snapshot), tools)
         });
         let mut state = self.state();
-        // Whoever was faster has shown their list already.
+        // Another caller may have loaded the list meanwhile, and its readers have seen that one.
         if matches!(state.list, Loaded::Unread) {
             state.list = loaded;
         }
     }
 
-    /// Returns a list without the tools that may not be offered any more. The server is not started for that; whether it
-    /// may be is seen when it is.
+    /// Returns a list without the tools that may no longer be offered. The server is not started for that; its own
+    /// approval is checked when it is.
     pub(crate) fn ruled(&self, server: &Server, tools: &Arc<ToolList>) -> Arc<ToolList> {
         tools.ruled(&PinRules {
             pins: &self.pins,
@@ -89,7 +89,7 @@ impl CachedList {
         })
     }
 
-    /// Applies the rules of an entry that has changed, or of a lock file.
+    /// Applies the rules of a changed entry or lock file.
     pub(crate) fn renew(&self, server: &Server) {
         let mut state = self.state();
         if let Loaded::List(snapshot, tools) = &mut state.list {
@@ -105,7 +105,7 @@ impl CachedList {
         self.state().not_cached = stored.err().map(Arc::new);
     }
 
-    /// Returns why the last snapshot of the server was not stored.
+    /// Returns the reason why the last snapshot was not stored.
     pub(crate) fn not_cached(&self) -> Option<Arc<NotCached>> {
         self.state().not_cached.clone()
     }
@@ -115,7 +115,7 @@ impl CachedList {
     }
 }
 
-/// Loads the cached lists of servers whose tools are not known, off the event loop and on one thread for all.
+/// Loads the cached lists of servers whose tools are unknown, off the event loop and on one thread for all.
 pub(crate) async fn load_cached_lists(servers: impl Iterator<Item = &ServerHandle>) {
     let unread = servers.filter(|server| {
         server.about.cached_list.is_unread() && server.inspect(|status| status.tools.is_none())
@@ -134,11 +134,11 @@ pub(crate) async fn load_cached_lists(servers: impl Iterator<Item = &ServerHandl
     }
 }
 
-/// Writes what a server says to the cache.
+/// Writes the snapshots of a server to the cache.
 pub(crate) struct CacheWriter {
     about: Arc<About>,
     deferred_writes: Arc<DeferredWrites>,
-    /// The protocol of the server, where it was found out.
+    /// The protocol of the server, if it was detected.
     protocol: Option<CachedProtocol>,
 }
 
@@ -155,7 +155,7 @@ impl CacheWriter {
         }
     }
 
-    /// Has a snapshot of the server written when whoever waits for its tools has them.
+    /// Writes a snapshot of the server in the background, after those who wait for its tools have them.
     pub(crate) fn write(&self, server: &Arc<Server>, snapshot: &ServerSnapshot, secrets: &Secrets) {
         let about = Arc::clone(&self.about);
         let (server, secrets) = (Arc::clone(server), secrets.clone());
@@ -163,7 +163,7 @@ impl CacheWriter {
             snapshot: snapshot.clone(),
             protocol: self.protocol.clone(),
         };
-        // Whoever signs in before the write may see other tools.
+        // Captured now: a sign-in before the write may show different tools.
         let grant = self.about.oauth.grant();
         self.deferred_writes.add(move || {
             let list = &about.cached_list;

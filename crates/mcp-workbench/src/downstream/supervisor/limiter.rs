@@ -1,53 +1,53 @@
-//! How often a server is started that does not come up: after a growing pause, and after five failures
-//! within a minute not at all for another minute. A failure is a start that does not complete; one that
-//! does clears everything.
+//! Limits the restarts of a server that does not come up: the pause between them grows, and after five failures
+//! within a minute there is none for another minute. A failure is a start that does not complete; a successful start
+//! resets the limiter.
 
 use std::{collections::VecDeque, time::Duration};
 
 use tokio::time::Instant;
 
-/// The pause after the first failure; each further one doubles it.
+/// The pause after the first failure. Each further failure doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// The failures within this time open the breaker for as long again.
+/// This many failures within this time open the breaker for the same time.
 const WINDOW: Duration = Duration::from_mins(1);
 
 /// Decides when a server may be started.
 #[derive(Debug, Default)]
 pub(crate) struct StartLimiter {
-    /// When it last failed, the oldest first, at most [`Self::FAILURES`] of them.
+    /// The times of the last failures, oldest first, at most [`Self::FAILURES`].
     failures: VecDeque<Instant>,
     in_a_row: u32,
-    /// Until when the breaker is open.
+    /// The time until which the breaker is open.
     open_until: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Now,
-    /// Not before this; somebody who asks for the server itself need not wait.
+    /// Not before this time; a caller that asks for the server itself need not wait.
     NotBefore(Instant),
-    /// The breaker is open until then.
+    /// The breaker is open until this time.
     Refused(Instant),
 }
 
 impl StartLimiter {
-    /// How many failures open the breaker.
+    /// The number of failures that open the breaker.
     pub(crate) const FAILURES: usize = 5;
 
-    /// Whether the server may be started.
+    /// Returns the decision about a start now.
     pub(crate) fn verdict(&self, now: Instant) -> Verdict {
         if let Some(until) = self.open_until.filter(|until| *until > now) {
             return Verdict::Refused(until);
         }
         match self.failures.back().map(|last| *last + self.pause()) {
-            // After the breaker one start is tried at once.
+            // After the breaker closes, one start is tried at once.
             Some(next) if next > now && self.open_until.is_none() => Verdict::NotBefore(next),
             _ => Verdict::Now,
         }
     }
 
-    /// Notes that a start has failed.
+    /// Records a failed start.
     pub(crate) fn failed(&mut self, now: Instant) {
         let was_open = self.open_until.is_some();
         self.in_a_row += 1;
@@ -63,7 +63,7 @@ impl StartLimiter {
         self.open_until = (was_open || recent).then_some(now + WINDOW);
     }
 
-    /// Notes that a start has completed.
+    /// Records a successful start.
     pub(crate) fn succeeded(&mut self) {
         *self = Self::default();
     }

@@ -1,6 +1,5 @@
-//! The task of one server: rests until somebody needs it, starts it, serves it, and begins anew. What
-//! was asked for meanwhile is never forgotten: it waits for the next start or is refused with the
-//! reason.
+//! The task of one server: waits until it is needed, starts it, serves it, and starts over when it ends. Commands
+//! that arrive meanwhile are never lost: they wait for the next start or are refused with the reason.
 
 pub(crate) mod adapt;
 pub(crate) mod cached_list;
@@ -51,25 +50,25 @@ use crate::{
     seal::Sealer,
 };
 
-/// Counts the servers of this process.
+/// The number of servers created in this process.
 static SERVERS: AtomicU64 = AtomicU64::new(0);
 
-/// What all servers of a workbench share.
+/// The parts of the workbench that all servers share.
 #[derive(Clone)]
 pub(crate) struct SupervisorContext {
     pub(crate) links: LinkContext,
     pub(crate) shutdown: Arc<Shutdown>,
-    /// Where servers tell what concerns everybody.
+    /// The channel for events that concern all clients.
     pub(crate) events: broadcast::Sender<ServerEvent>,
     pub(crate) tool_cache: Arc<ToolCache>,
-    /// Seals the names of tasks.
+    /// Seals task names.
     pub(crate) sealer: Arc<Sealer>,
-    /// What is pinned of servers.
+    /// The pins of all servers.
     pub(crate) pins: Arc<Pins>,
     pub(crate) deferred_writes: Arc<DeferredWrites>,
 }
 
-/// The owner of one server.
+/// The task that owns one server.
 pub(crate) struct Supervisor {
     about: Arc<About>,
     context: SupervisorContext,
@@ -78,12 +77,12 @@ pub(crate) struct Supervisor {
     waiting: Waiting,
     limiter: StartLimiter,
     protocol: KnownProtocol,
-    /// What has changed in its entry while it was being started.
+    /// The change of the entry during a start.
     adapted: Option<Adaption>,
 }
 
 impl Supervisor {
-    /// A supervisor, and the way to it. Everything ends when nobody has that way any more.
+    /// Creates a supervisor and the handle to it. The task ends when the last handle is dropped.
     pub(crate) fn new(
         toolbox: &ToolboxName,
         entry: Entry,
@@ -127,13 +126,13 @@ impl Supervisor {
         (supervisor, handle)
     }
 
-    /// Runs until the workbench ends, or the server is retired.
+    /// Runs until the workbench ends or the server is retired.
     pub(crate) async fn run(mut self) {
         while let Some(need) = self.next_need().await {
             match need {
                 Need::Start => {
                     if let Err(Panicked) = contain(self.start_and_serve()).await {
-                        // What the session held has been dropped with it, and its callers were told.
+                        // The session was dropped by the panic, and its callers got an error.
                         self.fail(ConnectError::Internal);
                     }
                 }
@@ -145,11 +144,11 @@ impl Supervisor {
             self.waiting.add(command);
         }
         self.waiting.refuse(&Arc::new(ConnectError::ShuttingDown));
-        // Handles may be held for longer.
+        // Handles may live longer than the task.
         self.about.oauth.end();
     }
 
-    /// Waits until somebody needs the server and it may be started; nothing if nobody will any more.
+    /// Waits until the server is needed and may be started; returns `None` if that can no longer happen.
     async fn next_need(&mut self) -> Option<Need> {
         loop {
             let now = Instant::now();
@@ -205,18 +204,18 @@ impl Supervisor {
                 self.limiter.succeeded();
                 self.serve(started).await;
             }
-            // Nobody waits for it.
+            // No caller is left.
             Err(ConnectError::Retired) => {}
             Err(error) => self.fail(error),
         }
     }
 
-    /// Notes that the server is not up, and tells those who wait for it.
+    /// Records the failed start and refuses the waiting callers.
     fn fail(&mut self, error: ConnectError) {
         tracing::warn!("failed to start: {error}");
         if error.is_failed_start() {
             self.limiter.failed(Instant::now());
-            // A protocol that is wrong may be the reason.
+            // A wrong protocol may be the reason.
             if self.protocol.forget() {
                 let cache = Arc::clone(&self.context.tool_cache);
                 let (about, server) = (Arc::clone(&self.about), self.about.entry());
@@ -232,7 +231,7 @@ impl Supervisor {
 
     async fn start(&mut self) -> Result<Started, ConnectError> {
         let entry = self.about.entry();
-        // What was adapted to before is part of the entry.
+        // Earlier changes are part of the entry.
         self.adapted = None;
         let limit = entry.server.times.connect;
         let client = self.waiting.client();
@@ -251,7 +250,7 @@ impl Supervisor {
                     return started.unwrap_or(Err(ConnectError::Timeout(limit)));
                 }
                 command = self.commands.recv() => match command {
-                    // Whoever waits for the start has a way to the server.
+                    // A caller that waits for the start holds a handle, so there is none.
                     None => return Err(ConnectError::Retired),
                     Some(Command::Adapt(adaption)) => {
                         self.adapted = Some(adaption.after(self.adapted.take()));
@@ -263,7 +262,7 @@ impl Supervisor {
         }
     }
 
-    /// Serves the server until it ends or is ended.
+    /// Serves the server until it ends or is stopped.
     async fn serve(&mut self, mut started: Started) {
         let client = self.waiting.client();
         let came_back = self.status.borrow().tools.is_some();
@@ -289,14 +288,14 @@ impl Supervisor {
             session.take_call(call);
         }
         let tell = |change| {
-            // Nobody listens in a mode that has no use for it.
+            // Without subscribers the event is dropped.
             let _ = self.context.events.send(ServerEvent {
                 server: self.about.identifier.clone(),
                 change,
             });
         };
         if came_back {
-            // What else it has may have changed as well.
+            // Prompts and resources may have changed during the restart.
             tell(Change::Prompts);
             tell(Change::Resources);
         }
@@ -311,7 +310,7 @@ impl Supervisor {
         self.set_phase(Phase::Resting);
     }
 
-    /// Publishes the list of a server that came up; one that is equal to the last keeps its identity.
+    /// Publishes the list of a server that came up. A list that equals the last one is not replaced.
     fn publish_up(&self, started: &mut Started) -> Arc<ToolList> {
         let tools = std::mem::take(&mut started.tools);
         let known = self.status.borrow().tools.clone();
@@ -333,8 +332,8 @@ impl Supervisor {
         tools
     }
 
-    /// Notes that the list may not be shown any more before the server was asked. What nobody has approved goes at
-    /// once.
+    /// Marks the list as stale, so that it is not shown before the server listed its tools again. Unapproved tools
+    /// are removed at once.
     fn outdate(&self) {
         let entry = self.about.entry();
         self.status.send_modify(|status| {
@@ -349,7 +348,7 @@ impl Supervisor {
     }
 }
 
-/// Fails the calls that have reached the server; returns what waits for the next start.
+/// Fails the calls that reached the server; returns those that wait for the next start.
 async fn end_session(mut session: Session, end: SessionEnd) -> Waiting {
     match end {
         SessionEnd::Exited(exit) => {
@@ -396,15 +395,14 @@ async fn end_session(mut session: Session, end: SessionEnd) -> Waiting {
     }
 }
 
-/// What the next turn of the task is for.
+/// The next action of the task.
 enum Need {
-    /// The server is to be started.
     Start,
-    /// It may not be, and those who wait are to be told.
+    /// Refuse the waiting callers, because the server must not be started.
     Refuse(ConnectError),
 }
 
-/// Waits for a moment; for ever if there is none.
+/// Sleeps until a moment; forever if there is none.
 async fn sleep_until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,

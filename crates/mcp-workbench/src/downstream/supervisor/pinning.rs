@@ -1,6 +1,6 @@
-//! The pins of a server that is being started, and when first contacts are written. How a server is launched is inspected
-//! while it comes up, on the thread that reads its cache. A server that is met for the first time is inspected when its
-//! pins are written.
+//! The pins of a server during its start, and the writing of first contacts. The launch of a server is inspected
+//! while it starts, on the thread that reads its cache. The launch of a new server is inspected when its pins are
+//! written.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,24 +15,23 @@ use crate::{
     server_cache::{CacheKey, CachedProtocol},
 };
 
-/// How long a first contact waits for others, so that they are written and told together: an open does not wait for a
-/// server any longer.
+/// How long a first contact waits for others, so that they are written and reported together. No open waits longer
+/// than this for a server.
 const RECORD_AFTER: Duration = Duration::from_secs(50);
 
-/// The pins of a server that is being started.
 pub(crate) struct Pinning {
     pins: Arc<Pins>,
     place: ServerIdentifier,
     server: Arc<Server>,
-    /// What is done when it is not what the lock file has.
+    /// The handling of a server that differs from the lock file.
     pub(crate) mode: PinMode,
-    /// How it is launched, where that has to be compared before its tools are listed.
+    /// The launch, if it has to be compared before the tools are listed.
     launch: Option<watch::Receiver<Option<Launch>>>,
 }
 
 impl Pinning {
-    /// Reads the cache of a server that is about to be started, and begins to inspect its launch if that has to be known
-    /// before it is up. The files are read off the event loop.
+    /// Reads the cache of a server that is about to start, and begins to inspect its launch if that has to be known
+    /// before the server is up. Files are read off the event loop.
     pub(crate) async fn begin(entry: &Entry, context: &SupervisorContext) -> (Self, Cached) {
         let server = Arc::clone(&entry.server);
         let place = ServerIdentifier {
@@ -61,11 +60,11 @@ impl Pinning {
         (pinning, cached)
     }
 
-    /// Returns the pins when the launch is known, if it has to be. Cancel-safe.
+    /// Returns the pins; waits for the launch if it has to be known. Cancel-safe.
     pub(crate) async fn pins(&self, context: &SupervisorContext) -> ServerPins {
         let (pins, place) = (Arc::clone(&self.pins), self.place.clone());
         let launch = self.launch.clone().or_else(|| {
-            // Another workbench may have met it meanwhile.
+            // Another workbench may have recorded it meanwhile.
             let is_wanted = self.mode == PinMode::Notice && pins.is_met(&place);
             is_wanted.then(|| {
                 let recall = Recall::of(self.mode);
@@ -76,34 +75,34 @@ impl Pinning {
             return ServerPins::unlooked(pins, place, Arc::clone(&self.server));
         };
         let found = launch.wait_for(Option::is_some).await;
-        // What could not be looked at is not what was approved.
+        // A launch that could not be inspected counts as not approved.
         let launch = found.ok().and_then(|it| it.clone()).unwrap_or_default();
         ServerPins::new(pins, place, launch)
     }
 }
 
-/// What the cache has about a server that is about to be started.
+/// The cache record of a server that is about to start.
 #[derive(Default)]
 pub(crate) struct Cached {
-    /// The key of the launch; none if nothing can be cached about it.
+    /// The key of the launch; `None` if nothing can be cached for it.
     pub(crate) key: Option<CacheKey>,
     pub(crate) protocol: Option<CachedProtocol>,
 }
 
-/// The reading of a server's cache and of its program files, on a thread.
+/// The inspection of a server on a thread: its cache record and its program files.
 struct Inspection {
-    /// None if there is nothing to read.
+    /// `None` if there is nothing to read.
     cached: Option<oneshot::Receiver<Cached>>,
     launch: watch::Receiver<Option<Launch>>,
 }
 
 impl Inspection {
-    /// Begins to read the cache of a server, and then to inspect its launch if somebody has to know it. Servers that run the
-    /// same program wait for the first of them to read it.
+    /// Starts to read the cache of a server, and then to inspect its launch if needed. Servers that run the same
+    /// program share the first one's read.
     fn begin(server: &Arc<Server>, recall: Option<Recall>, context: &SupervisorContext) -> Self {
         let (found, launch) = watch::channel(None);
         let cache = Arc::clone(&context.tool_cache);
-        // A thread for nothing would cost more than all the rest.
+        // Without anything to read, the thread would be the largest cost of the start.
         if recall.is_none() && (server.era.is_some() || cache.folder().is_none()) {
             return Self {
                 cached: None,
@@ -116,7 +115,7 @@ impl Inspection {
         let inspector = Arc::clone(&pins);
         let inspect = move || {
             let (key, record) = cache.read(&server);
-            // Nobody waits if the start was given up.
+            // The receiver is gone if the start was cancelled.
             let _ = sender.send(Cached {
                 key,
                 protocol: record.protocol().cloned(),
@@ -141,7 +140,7 @@ impl Inspection {
     }
 }
 
-/// Has a first contact written after a while, if no open does it before.
+/// Writes first contacts after a delay, unless an open does it before.
 pub(crate) fn record_later(context: &SupervisorContext) {
     if !context.pins.has_news() {
         return;
@@ -153,7 +152,7 @@ pub(crate) fn record_later(context: &SupervisorContext) {
     let shutdown = Arc::clone(&context.shutdown);
     context.links.tasks.spawn(async move {
         tokio::select! {
-            // The shutdown writes the rest.
+            // The shutdown writes the remaining ones.
             () = shutdown.begun() => {}
             () = tokio::time::sleep(RECORD_AFTER) => {
                 if pins.has_news() {

@@ -1,5 +1,5 @@
-//! The start of a server: process, the way it speaks, first list of tools. How it speaks is fixed by its entry,
-//! known from an earlier start, or found out.
+//! The start of a server: its process, its protocol, its first tool list. The protocol is fixed by the entry, known
+//! from an earlier start, or probed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -36,35 +36,35 @@ use crate::{
     wire::{Answer, code},
 };
 
-/// How long a server of which nothing is known may think about `server/discover`.
+/// The timeout of `server/discover` for a server of unknown era.
 const PROBE_PATIENCE: Duration = Duration::from_secs(2);
-/// How long one may think about it that has refused the handshake.
+/// The timeout of `server/discover` for a server that refused `initialize`.
 const SECOND_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A server that is up.
 pub(crate) struct Started {
     pub(crate) link: Link,
-    /// What the server has asked and is not answered yet.
+    /// The open questions of the server.
     pub(crate) asks: Asks,
     pub(crate) tools: ToolList,
-    /// What that list was made of.
+    /// The snapshot that the list was made from.
     pub(crate) snapshot: ServerSnapshot,
-    /// The first id that the start has not used.
+    /// The first id that the start did not use.
     pub(crate) next_id: u64,
-    /// How it is spoken to.
+    /// The form of requests to the server.
     pub(crate) dialect: Dialect,
-    /// What it will tell of without being asked.
+    /// The notifications that the server offers.
     pub(crate) announced: Announced,
-    /// What is pinned of it.
+    /// The pins of the server.
     pub(crate) pins: ServerPins,
 }
 
-/// What is known about the protocol of a server from the cache and from its earlier starts.
+/// The known protocol of a server, from the cache or from earlier starts.
 #[derive(Default)]
 pub(crate) struct KnownProtocol {
     question: Question,
     is_read: bool,
-    /// The launch that it was read or found out for, if that can be cached.
+    /// The launch that the protocol was read or probed for, if it can be cached.
     launch: Option<CacheKey>,
     protocol: Option<CachedProtocol>,
 }
@@ -74,12 +74,12 @@ impl KnownProtocol {
         self.protocol.as_ref()
     }
 
-    /// Forgets the protocol; returns whether there was one.
+    /// Forgets the protocol; returns true if there was one.
     pub(crate) fn forget(&mut self) -> bool {
         self.protocol.take().is_some()
     }
 
-    /// Takes up what the cache has, unless this process knows the launch already: the cache is written later.
+    /// Adopts the cached protocol, unless this process knows the launch already: the cache is written later.
     fn take_up(&mut self, cached: Cached) {
         if !self.is_read || self.launch != cached.key {
             self.is_read = true;
@@ -89,16 +89,16 @@ impl KnownProtocol {
     }
 }
 
-/// What became of the question how a server speaks, while nothing is known for certain.
+/// The outcome of earlier probes, while the era is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Question {
     #[default]
     Harmless,
-    /// The server has ended when it was asked. It may end in any case, so it is not started twice each time.
+    /// The server exited during the probe. It may exit for other reasons too, so it is not started twice each time.
     Deadly,
 }
 
-/// Starts the server of an entry and waits until it has told its tools. Dropping the future ends the server.
+/// Starts the server of an entry and waits until it has listed its tools. Dropping the future ends the server.
 pub(crate) async fn start(
     entry: &Entry,
     context: &SupervisorContext,
@@ -130,7 +130,7 @@ pub(crate) async fn start(
     }
 }
 
-/// Puts it into words where a server is not what its entry says.
+/// Explains an error of a server whose entry sets the era.
 fn in_words(era: Era) -> impl Fn(ConnectError) -> ConnectError {
     move |error| match (era, error) {
         (
@@ -153,17 +153,17 @@ struct Start<'a> {
     server: &'a Arc<Server>,
     entry: &'a Entry,
     context: &'a SupervisorContext,
-    /// How it is signed in to, if anybody does.
+    /// The OAuth client, if the server may need a sign-in.
     oauth: Option<&'a OAuthClient>,
     stray: &'a StrayText,
     client: Option<&'a Arc<dyn ClientHandle>>,
     known: &'a mut KnownProtocol,
-    /// What is pinned of it.
+    /// The pins of the server.
     pinning: Pinning,
 }
 
 impl<'a> Start<'a> {
-    /// Starts the server in the era that is known, and otherwise finds out its era. A known era that is wrong is forgotten.
+    /// Starts the server in the known era, and otherwise probes for it. A wrong era is forgotten.
     async fn as_known(&mut self) -> Result<Started, ConnectError> {
         let known = self.known.get().cloned();
         if let Some(CachedProtocol {
@@ -175,7 +175,8 @@ impl<'a> Start<'a> {
             match self.in_era(Era::Legacy).await {
                 Ok((started, met)) => {
                     if met.identity() != *identity {
-                        // A different version may speak another era: it is asked at its next start.
+                        // A different version of the server may support a different era, so its next start probes
+                        // again.
                         self.known.forget();
                     }
                     return Ok(started);
@@ -188,7 +189,7 @@ impl<'a> Start<'a> {
         }
         let is_modern = known.is_some_and(|known| known.era == Era::Modern);
         let patience = if is_modern {
-            // It has only to come up, as far as is known.
+            // A server that is known to be modern only has to come up, so it gets half of the start's time.
             self.server.times.connect / 2
         } else {
             self.probe_patience()
@@ -201,12 +202,12 @@ impl<'a> Start<'a> {
         Ok(started)
     }
 
-    /// How long a server of which nothing is known may think about the question how it speaks.
+    /// Returns the timeout of the probe.
     fn probe_patience(&self) -> Duration {
         PROBE_PATIENCE.min(self.server.times.connect / 2)
     }
 
-    /// In a way that is settled.
+    /// Starts the server in a fixed era.
     async fn in_era(&self, era: Era) -> Result<(Started, Met), ConnectError> {
         let mut conversation = self.open().await?;
         let met = match era {
@@ -216,7 +217,7 @@ impl<'a> Start<'a> {
         self.finish(conversation, met).await
     }
 
-    /// Finds out how the server speaks. One that ends because of that is started again.
+    /// Starts the server and probes its era. A server that exits because of the probe is restarted.
     async fn probing(&mut self, patience: Duration) -> Result<(Started, Met), ConnectError> {
         if self.known.question == Question::Deadly {
             match self.in_era(Era::Legacy).await {
@@ -245,8 +246,8 @@ impl<'a> Start<'a> {
         }
     }
 
-    /// A server that has refused the handshake may be a modern one that is slow, or has ended for another reason
-    /// when it was asked. If it is not, the refusal is what counts.
+    /// Tries the modern era on a server that refused the handshake: it may be a slow modern server, or it exited for
+    /// a different reason when it was probed. If it is not modern, the refusal of the handshake is the error.
     async fn modern_after_all(
         &mut self,
         refusal: ConnectError,
@@ -256,7 +257,7 @@ impl<'a> Start<'a> {
                 self.known.question = Question::Harmless;
                 Ok(started)
             }
-            // Its versions are more use than its refusal of the handshake.
+            // The versions of the server explain more than its refusal of the handshake.
             Ok(Err(error @ ConnectError::NoCommonVersion { .. })) => Err(error),
             Ok(Err(_)) | Err(_) => Err(refusal),
         }
@@ -273,7 +274,7 @@ impl<'a> Start<'a> {
         })
     }
 
-    /// Reads the list of a server that is met.
+    /// Reads the tool list of a connected server.
     async fn finish(
         &self,
         mut conversation: Conversation<'a>,
@@ -336,7 +337,7 @@ async fn list(
                 step
             }
             Answer::Error(error) if error_code(error) == code::METHOD_NOT_FOUND.to_string() => {
-                // A server without tools may still be useful for what else it has.
+                // A server without tools may still have prompts or resources.
                 Some(Step::Done)
             }
             _ => None,

@@ -1,4 +1,4 @@
-//! What is asked for while a server is not up. It waits for the next start, or is refused with the reason.
+//! Commands that arrive while a server is not up. They wait for the next start, or are refused with the reason.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -12,14 +12,14 @@ use crate::{
     },
 };
 
-/// What was asked for while the server was not up.
+/// The commands that wait for a server.
 #[derive(Default)]
 pub(crate) struct Waiting {
     pub(crate) connects: Vec<ConnectReply>,
     pub(crate) calls: VecDeque<Box<QueuedCall>>,
-    /// Whether somebody asks for the server itself and not only for a call.
+    /// Set if a caller asks for the server itself, and not only for a call.
     pub(crate) asked_for: bool,
-    /// What must hold when the server has come back.
+    /// The subscriptions to restore after the restart.
     pub(crate) resubscriptions: Resubscriptions,
     /// The last client that asked for the server itself.
     pub(crate) asker: Option<Arc<dyn ClientHandle>>,
@@ -40,7 +40,7 @@ impl Waiting {
             Command::Call(call) => self.calls.push_back(call),
             Command::Cancel(ticket) => self.calls.retain(|call| call.ticket != ticket),
             Command::Follow(following) => self.resubscriptions.follow(following),
-            // What is adapted to is read at every start.
+            // Every start reads the current entry.
             Command::Adapt(_) | Command::Recheck => {}
             Command::HandOver(heir) => self.resubscriptions.hand_over(&heir),
             Command::Inherit(resubscriptions) => self.resubscriptions.inherit(resubscriptions),
@@ -51,7 +51,7 @@ impl Waiting {
         self.connects.is_empty() && self.calls.is_empty()
     }
 
-    /// The client that the server is started for.
+    /// Returns the client that the server is started for.
     pub(crate) fn client(&self) -> Option<Arc<dyn ClientHandle>> {
         let caller = self.calls.front().map(|call| &call.call.context.client);
         caller.or(self.asker.as_ref()).map(Arc::clone)
@@ -61,7 +61,7 @@ impl Waiting {
         self.asked_for
     }
 
-    /// Answers those who wait for the server itself.
+    /// Answers the callers that wait for the server itself.
     pub(crate) fn tell(&mut self, tools: &Arc<ToolList>) {
         for reply in self.connects.drain(..) {
             let _ = reply.send(Ok(Arc::clone(tools)));
