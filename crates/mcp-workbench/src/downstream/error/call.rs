@@ -25,17 +25,13 @@ pub(crate) enum CallError {
     NotPermitted(#[from] NotPermitted),
     /// The restarted server has a tool that is not approved.
     #[error("{reason}")]
-    NotApproved {
-        reason: String,
-    },
+    NotApproved { reason: String },
     /// The user has not permitted the tool as the server defines it now. The pipeline asks and sends the call again.
     #[error("the tool changed after the user permitted it")]
     ConsentNeeded,
     /// The restarted server has a tool that is withheld.
     #[error("{reason}")]
-    Withheld {
-        reason: String,
-    },
+    Withheld { reason: String },
     /// The server announced that its tools changed, but listing them failed.
     #[error("the server announced that its tools changed, but listing them failed")]
     Unlisted,

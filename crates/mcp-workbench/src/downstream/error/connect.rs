@@ -104,9 +104,7 @@ pub(crate) enum ConnectError {
     Internal,
     /// The `url` of a remote server is not a valid address.
     #[error("\"url\" is not a valid address: {reason}")]
-    UnusableUrl {
-        reason: String,
-    },
+    UnusableUrl { reason: String },
     /// A header of the entry cannot be sent.
     #[error("header '{}' cannot be sent: its name or its value has characters that HTTP forbids", visible(.name))]
     UnusableHeader { name: String },

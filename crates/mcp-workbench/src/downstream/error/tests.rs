@@ -190,7 +190,7 @@ fn a_server_that_was_given_up_is_told_with_what_it_did() {
     }
 }
 
-/// An error, its code, what is known of the call, and the words for it.
+/// An error, its code, its outcome and its message.
 type CallRow = (CallError, &'static str, Option<Outcome>, &'static str);
 
 fn check_calls(rows: impl IntoIterator<Item = CallRow>) {

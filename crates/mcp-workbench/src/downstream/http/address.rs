@@ -1,6 +1,5 @@
-//! Where a remote server is: its address, the headers of its entry, and the client that reaches it. Each
-//! connection has a client of its own, so that no two servers share sockets, and none is built before it
-//! is needed.
+//! The address of a remote server, the headers of its entry, and its HTTP client. Each connection has a client of its
+//! own, so that no two servers share sockets, and none is built before it is needed.
 
 use std::sync::Arc;
 
@@ -25,7 +24,7 @@ use crate::{
 const OUR_NAME: HeaderValue =
     HeaderValue::from_static(concat!("mcp-workbench/", env!("CARGO_PKG_VERSION")));
 
-/// Headers that are ours to write: they carry the transport, and an entry must not change them.
+/// Headers that the transport sets. An entry must not change them.
 const OURS: &[&str] = &[
     "accept",
     "accept-encoding",
@@ -42,7 +41,7 @@ const OURS: &[&str] = &[
     "upgrade",
 ];
 
-/// The address of an entry.
+/// Returns the address of an entry.
 pub(super) fn url(endpoint: &RemoteEndpoint) -> Result<Url, ConnectError> {
     let mut url = Url::parse(&endpoint.url).map_err(|error| ConnectError::UnusableUrl {
         reason: error.to_string(),
@@ -51,7 +50,7 @@ pub(super) fn url(endpoint: &RemoteEndpoint) -> Result<Url, ConnectError> {
     Ok(url)
 }
 
-/// The headers of an entry, without those that are ours.
+/// Returns the headers of an entry, without those that the transport sets.
 pub(super) fn headers(endpoint: &RemoteEndpoint) -> Result<HeaderMap, ConnectError> {
     let mut headers = HeaderMap::new();
     for (name, value) in &endpoint.headers {
@@ -72,8 +71,8 @@ fn is_ours(name: &str) -> bool {
     OURS.contains(&name) || name.starts_with(PARAMETER_PREFIX)
 }
 
-/// The headers that every request has beside those of the entry: who is asked, who asks, and the credentials that an
-/// address or a proxy has. What the entry says itself stays.
+/// Adds the headers that every request has besides those of the entry: `Host`, the user agent, and the credentials of
+/// the address or the proxy. Headers of the entry win.
 pub(super) fn add_usual(headers: &mut HeaderMap, url: &Url, client: &Client) {
     let host = &url[Position::BeforeHost..Position::AfterPort];
     let usual = [
@@ -89,7 +88,7 @@ pub(super) fn add_usual(headers: &mut HeaderMap, url: &Url, client: &Client) {
     }
 }
 
-/// The user and the password that stand in an address, as a header.
+/// Returns the user and the password in an address as a header.
 fn credentials(url: &Url) -> Option<HeaderValue> {
     let decoded = |text| percent_decode_str(text).decode_utf8_lossy();
     let (user, password) = (url.username(), url.password());
@@ -107,14 +106,14 @@ fn credentials(url: &Url) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// The error of an address that no request can be made for.
+/// Returns the error for an address that cannot be requested.
 pub(super) fn unusable() -> ConnectError {
     ConnectError::UnusableUrl {
         reason: "it cannot stand in a request".to_owned(),
     }
 }
 
-/// A client for one server. The usual variables for proxies are honoured, but not for this machine itself.
+/// Creates the client for one server. The usual proxy variables are honoured, except for this machine itself.
 pub(super) fn client(url: &Url) -> Result<Arc<Client>, ConnectError> {
     let origin = Uri::try_from(origin(url)).map_err(|_| unusable())?;
     let proxies = if is_this_machine(url) {
@@ -129,7 +128,7 @@ pub(super) fn client(url: &Url) -> Result<Arc<Client>, ConnectError> {
     Ok(Client::new(connector))
 }
 
-/// Scheme, host and port: what may be named in messages.
+/// Returns scheme, host and port, the parts of an address that messages may show.
 pub(super) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }

@@ -1,5 +1,5 @@
-//! The body of a request, which knows whether it has been begun: a call may be sent again only if no byte
-//! of it went out, or if the server proved that it did not run it.
+//! The body of a request, which records if it was begun: a call may be sent again only if no byte of it was sent, or
+//! if the server proved that it did not run it.
 
 use std::{
     convert::Infallible,
@@ -22,7 +22,7 @@ const BEGUN: u8 = 1;
 const REJECTED: u8 = 2;
 const WITHDRAWN: u8 = 3;
 
-/// How far a request has got. Shared between its owner, its task and its body.
+/// The progress of sending a request. Shared between its owner, its task and its body.
 #[derive(Debug)]
 pub(super) struct Sending(AtomicU8);
 
@@ -33,7 +33,7 @@ impl Default for Sending {
 }
 
 impl Sending {
-    /// What is known of the request's effects, if nothing more is heard of it.
+    /// Returns the known effects of the request, if no response arrives.
     pub(super) fn outcome(&self) -> Outcome {
         match self.0.load(Ordering::Relaxed) {
             BEGUN => Outcome::Unknown,
@@ -42,7 +42,7 @@ impl Sending {
         }
     }
 
-    /// Takes the request back: what has not been begun never will be.
+    /// Withdraws the request: if it was not begun, it never will be.
     pub(super) fn withdraw(&self) -> Outcome {
         let outcome = self.outcome();
         if outcome != Outcome::Unknown {
@@ -51,12 +51,12 @@ impl Sending {
         outcome
     }
 
-    /// Notes that the server proved that it did not run the request.
+    /// Records that the server proved that it did not run the request.
     pub(super) fn rejected(&self) {
         self.0.store(REJECTED, Ordering::Relaxed);
     }
 
-    /// Notes that a byte is about to go out; false if the request was taken back.
+    /// Records that a byte is about to be sent; returns false if the request was withdrawn.
     pub(super) fn begin(&self) -> bool {
         if self.is_withdrawn() {
             return false;
@@ -69,7 +69,7 @@ impl Sending {
         self.0.load(Ordering::Relaxed) == WITHDRAWN
     }
 
-    /// Notes that no byte went out after all; false if the request was taken back.
+    /// Records that no byte was sent after all; returns false if the request was withdrawn.
     fn unbegin(&self) -> bool {
         let order = Ordering::Relaxed;
         let changed = self.0.compare_exchange(BEGUN, WAITING, order, order);
@@ -77,7 +77,7 @@ impl Sending {
     }
 }
 
-/// How many bytes of all requests of a connection wait to be sent.
+/// The number of bytes of all requests of a connection that wait to be sent.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Backlog(Arc<AtomicUsize>);
 
@@ -142,7 +142,7 @@ impl<'a> MessageBody<'a> {
         }
     }
 
-    /// Takes the request back from a connection that took no byte of it; false if it was withdrawn.
+    /// Takes the request back from a connection that sent no byte of it; returns false if it was withdrawn.
     pub(super) fn take_back(&mut self, watcher: &Watcher) -> bool {
         self.share = watcher.take_share();
         self.sending.is_none_or(|sending| sending.unbegin())
@@ -155,7 +155,7 @@ impl<'a> MessageBody<'a> {
 
 /// The body of a request as hyper sends it.
 pub(super) struct RequestBody {
-    /// Those that were given out are empty.
+    /// Parts that were sent are empty.
     parts: [Bytes; 3],
     watcher: Arc<Watcher>,
 }

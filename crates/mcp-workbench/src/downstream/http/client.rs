@@ -1,5 +1,5 @@
-//! The HTTP client of one server: connections are kept between requests, as many as were needed lately, and opened
-//! where none is free. Redirects, retries, compression and cookies are not handled here.
+//! The HTTP client of one server: idle connections are reused, and new ones are opened when none is free. Redirects,
+//! retries, compression and cookies are not handled here.
 
 use std::{
     future::poll_fn,
@@ -27,24 +27,23 @@ use super::{
 };
 use crate::dial::{ConnectFault, Connector};
 
-/// How many connections are kept for the next request: as many as calls may run.
+/// Upper bound on idle connections: as many as calls may run.
 const MOST_IDLE: usize = 64;
-/// How long they are kept: a little less than servers keep them (5 s is common), since a call that meets the end of
-/// its connection cannot be sent again.
+/// How long connections stay idle: a little less than servers keep them open (5 s is common), since a call that meets
+/// the end of its connection cannot be sent again.
 const IDLE_PATIENCE: Duration = Duration::from_secs(4);
 
-/// Why there is no answer.
+/// The reason why a request has no response.
 #[derive(Debug, Error)]
 pub(super) enum SendError {
-    /// There is no connection.
     #[error("no connection")]
     Connect(#[source] ConnectFault),
-    /// The connection broke, or what came is not HTTP.
+    /// The connection broke, or the response is not valid HTTP.
     #[error("no response")]
     Exchange(#[source] ExchangeError),
 }
 
-/// An address of the server, with the form that it has in requests. Cheap to clone.
+/// An address of the server, with its form in requests. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Target(Arc<(Url, Uri)>);
 
@@ -53,7 +52,8 @@ impl Target {
         &self.0.0
     }
 
-    /// Returns the head of a request with all of these headers. The last map replaces others of its names.
+    /// Returns the head of a request with all of these headers. The last map replaces earlier headers of the same
+    /// names.
     fn request(&self, method: &Method, headers: &[&HeaderMap]) -> Request<()> {
         let mut request = Request::new(());
         *request.method_mut() = method.clone();
@@ -72,16 +72,16 @@ impl Target {
     }
 }
 
-/// The way to one server.
+/// The HTTP client of one server.
 pub(super) struct Client {
     connector: Connector,
-    /// Connections that are not in use, the one that was used last at the end.
+    /// Idle connections, the one that was used last at the end.
     idle: Mutex<Vec<HttpConnection>>,
     has_idle: Notify,
 }
 
 impl Client {
-    /// A client that has made no connection yet.
+    /// Creates a client without connections.
     pub(super) fn new(connector: Connector) -> Arc<Self> {
         Arc::new(Self {
             connector,
@@ -90,7 +90,7 @@ impl Client {
         })
     }
 
-    /// The form of an address of this server in requests; none if it cannot stand in one.
+    /// Returns the form of an address in requests; `None` if it has none.
     pub(super) fn target(&self, url: Url) -> Option<Target> {
         let path = &url[Position::BeforePath..Position::AfterQuery];
         let uri = if self.connector.is_forwarded() {
@@ -102,12 +102,12 @@ impl Client {
         Some(Target(Arc::new((url, uri))))
     }
 
-    /// What the proxy between us and the server wants to see in every request.
+    /// Returns the credentials for the proxy, which every request carries.
     pub(super) fn proxy_credentials(&self) -> Option<&HeaderValue> {
         self.connector.proxy_credentials()
     }
 
-    /// Sends a request. If a kept connection has ended and took no byte of it, the request goes to another one.
+    /// Sends a request. If an idle connection has ended and sent no byte of it, the request goes to another one.
     pub(super) async fn send(
         self: &Arc<Self>,
         target: Target,
@@ -120,12 +120,12 @@ impl Client {
             let is_repeatable = kept.is_some() && !self.connector.is_encrypted();
             let mut connection = match kept {
                 Some(connection) => connection,
-                // On the heap: it is large and rare.
+                // On the heap because it is large and rare.
                 None => Box::pin(self.open()).await?,
             };
             let head = target.request(&method, headers);
             let exchanged = connection.exchange(head, &mut body).await;
-            // Whatever a dead connection has said was said before the request, and belongs to none.
+            // A dead connection sent its last bytes before this request, so they belong to no request.
             if is_repeatable && connection.is_unwritten() && body.take_back(connection.watcher()) {
                 continue;
             }
@@ -142,7 +142,7 @@ impl Client {
         }
     }
 
-    /// Ends the connections that nobody needs any more, for as long as it runs.
+    /// Closes connections that stay idle for too long, as long as the future runs.
     pub(super) async fn end_idle(self: Arc<Self>) {
         loop {
             self.has_idle.notified().await;
@@ -169,7 +169,7 @@ impl Client {
         None
     }
 
-    /// Keeps a connection for the next request, if it can have one.
+    /// Returns a connection to the idle ones, if it can be reused.
     pub(super) fn keep(&self, mut connection: HttpConnection) {
         if !connection.is_reusable() {
             return;
@@ -198,7 +198,7 @@ pub(super) struct Response {
     head: Parts,
     body: Incoming,
     target: Target,
-    /// The connection, until the body is over.
+    /// The connection, until the body ends.
     connection: Option<HttpConnection>,
     client: Arc<Client>,
 }
@@ -216,17 +216,17 @@ impl Response {
         self.target.url()
     }
 
-    /// Returns the length of what is left of the body, as far as that is known.
+    /// Returns the length of the unread body, if known.
     pub(super) fn content_length(&self) -> Option<u64> {
         self.body.size_hint().exact()
     }
 
-    /// Returns whether all of the body was read.
+    /// Returns true if the body was read completely.
     pub(super) fn is_over(&self) -> bool {
         self.connection.is_none()
     }
 
-    /// Reads the next bytes of the body; none at its end. Cancel-safe.
+    /// Reads the next bytes of the body; `None` at its end. Cancel-safe.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, ExchangeError> {
         let Some(connection) = &mut self.connection else {
             return Ok(None);
@@ -246,7 +246,7 @@ impl Response {
         }
     }
 
-    /// Gives the connection back.
+    /// Returns the connection to the client.
     fn release(&mut self) {
         if let Some(connection) = self.connection.take() {
             self.client.keep(connection);

@@ -1,6 +1,6 @@
-//! One HTTP/1.1 connection to a server, which carries one exchange at a time. hyper reads and writes it, and whoever
-//! waits for the exchange drives hyper: a response passes through no other task, and an idle connection costs nothing
-//! but its socket.
+//! One HTTP/1.1 connection to a server, which carries one exchange at a time. hyper reads and writes it, and the task
+//! that waits for the exchange drives hyper: a response passes through no other task, and an idle connection costs
+//! nothing but its socket.
 
 use std::{
     future::poll_fn,
@@ -26,11 +26,11 @@ use super::{
 };
 use crate::dial::Stream;
 
-/// The largest head of a response, and the most that is read at once.
+/// Upper bound on the head of a response, and on a single read.
 const MAX_BUFFER_BYTES: usize = 256 * 1024;
 const MAX_HEADERS: usize = 100;
 
-/// Why there is no response, or not all of it.
+/// The reason why a response is missing or incomplete.
 #[derive(Debug, Error)]
 pub(super) enum ExchangeError {
     #[error(transparent)]
@@ -45,10 +45,10 @@ type Driver = Pin<Box<Connection<TokioIo<WatchedStream>, RequestBody>>>;
 
 pub(super) struct HttpConnection {
     sender: SendRequest<RequestBody>,
-    /// Reads and writes; none once the connection has ended.
+    /// Reads and writes; `None` after the connection has ended.
     driver: Option<Driver>,
     watcher: Arc<Watcher>,
-    /// Another exchange may follow.
+    /// Set if another exchange may follow.
     is_reusable: bool,
     /// The end of its last exchange.
     pub(super) idle_since: Instant,
@@ -93,14 +93,14 @@ impl HttpConnection {
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             return Err(ExchangeError::SwitchingProtocols);
         }
-        // A response with both can be read in two ways, so nothing that follows it on this connection is trusted.
+        // A response with both headers is ambiguous, so nothing after it on this connection is trusted.
         let headers = response.headers();
         self.is_reusable =
             !(headers.contains_key(CONTENT_LENGTH) && headers.contains_key(TRANSFER_ENCODING));
         Ok(response)
     }
 
-    /// Returns whether no byte of the last request went out.
+    /// Returns true if no byte of the last request was sent.
     pub(super) fn is_unwritten(&self) -> bool {
         self.watcher.written() == 0
     }
@@ -109,7 +109,7 @@ impl HttpConnection {
         &self.watcher
     }
 
-    /// Reads the next bytes of a body; none at its end. Cancel-safe.
+    /// Reads the next bytes of a body; `None` at its end. Cancel-safe.
     pub(super) fn poll_chunk(
         &mut self,
         body: &mut Incoming,
@@ -120,7 +120,7 @@ impl HttpConnection {
             match Pin::new(&mut *body).poll_frame(context) {
                 Poll::Ready(None) => return Poll::Ready(Ok(None)),
                 Poll::Ready(Some(frame)) => {
-                    // Trailers mean nothing here.
+                    // Trailers are ignored.
                     if let Ok(chunk) = frame?.into_data() {
                         return Poll::Ready(Ok(Some(chunk)));
                     }
@@ -134,20 +134,21 @@ impl HttpConnection {
         }
     }
 
-    /// Returns whether another exchange may begin: the last one is over, and the server has sent nothing since, nor
-    /// closed the connection.
+    /// Returns true if another exchange may begin: the last one has ended, and the server has neither sent anything
+    /// since nor closed the connection.
     pub(super) fn is_ready(&mut self) -> bool {
         drive(&mut self.driver, &mut Context::from_waker(Waker::noop()));
         self.is_reusable() && self.sender.is_ready()
     }
 
-    /// Returns whether the last response and the connection allow another exchange.
+    /// Returns true if the last response and the connection allow another exchange.
     pub(super) fn is_reusable(&self) -> bool {
         self.is_reusable && self.driver.is_some()
     }
 }
 
-/// Reads and writes as far as that is possible now. The end of the connection reaches the exchange through hyper.
+/// Reads and writes as far as possible without waiting. The exchange learns of the end of the connection through
+/// hyper.
 fn drive(driver: &mut Option<Driver>, context: &mut Context<'_>) {
     if let Some(running) = driver
         && running.as_mut().poll(context).is_ready()

@@ -1,4 +1,4 @@
-//! One POST and what comes back: redirects within the origin, statuses, and the kinds of body.
+//! One POST and its response: redirects within the origin, statuses, and kinds of body.
 
 use std::time::Duration;
 
@@ -20,39 +20,39 @@ use crate::{
     wire::{Frame, MAX_FRAME_BYTES, own},
 };
 
-/// How many redirects of one request are followed.
+/// Upper bound on the redirects of one request.
 const MAX_REDIRECTS: usize = 3;
-/// How much of an empty answer is read, so that its connection can be used again.
+/// Upper bound on an ignored body that is read so that its connection can be reused.
 const EMPTY_BYTES: usize = 64 * 1024;
-/// How long that may take.
+/// The timeout for reading it.
 const DISCARD_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What came back with a status of success.
+/// The body of a success.
 pub(super) enum Reply {
     Message(Bytes),
     Stream(Response),
-    /// Nothing, with this status.
+    /// Empty, with this status.
     Nothing(u16),
 }
 
-/// A message on its way.
+/// A message that is being sent.
 pub(super) struct Outgoing<'a> {
     pub(super) frame: &'a Frame,
     pub(super) sending: &'a std::sync::Arc<Sending>,
     pub(super) agreed: &'a Agreed,
     /// The headers of a modern request.
     pub(super) modern: Option<&'a HeaderMap>,
-    /// The account that a call is made for. It is never sent for another one, whose tools nobody has compared.
+    /// The account that a call is made for. It is never sent for a different account, whose tools were not compared.
     pub(super) grant: Option<&'a Option<String>>,
 }
 
-/// Why a POST has no usable reply.
+/// The reason why a POST has no usable reply.
 pub(super) enum PostError {
-    /// There was none, or one that leads nowhere.
+    /// There was no reply, or a redirect that cannot be followed.
     Setback(Setback),
-    /// There was one, and it broke off or is no answer.
+    /// The reply broke off or is invalid.
     Broken(Setback),
-    /// It has a status of failure.
+    /// The reply has an error status.
     Refusal(Refusal),
 }
 
@@ -71,8 +71,8 @@ impl PostError {
     }
 }
 
-/// Sends a message to `target` and returns the response if it has a status of success. What is already known
-/// to be a better address for the next time is noted.
+/// Sends a message to `target` and returns the response if it is a success. The target of a
+/// redirect is recorded for later messages.
 pub(super) async fn post(
     peer: &Peer,
     mut target: Target,
@@ -111,7 +111,7 @@ pub(super) async fn post(
                 continue;
             }
             let had_session = agreed.session.is_some();
-            // On the heap: it is rare.
+            // On the heap because it is rare.
             let mut refusal = Box::pin(refusal(response, had_session, &peer.all_secrets())).await;
             if let Judged::Lacks(needed) = judged {
                 refusal.setback.fault = HttpFault::SignIn(needed);
@@ -130,11 +130,11 @@ pub(super) async fn post(
 fn endless() -> HttpFault {
     HttpFault::Redirect {
         status: 307,
-        target: "itself, again and again".to_owned(),
+        target: "itself repeatedly".to_owned(),
     }
 }
 
-/// The body of a success.
+/// Reads the body of a success.
 pub(super) async fn reply(peer: &Peer, response: Response) -> Result<Reply, HttpFault> {
     let status = response.status().as_u16();
     if let Some(fault) = encoded(&response) {
@@ -159,7 +159,7 @@ pub(super) async fn reply(peer: &Peer, response: Response) -> Result<Reply, Http
     Err(Box::pin(not_mcp(response, &peer.all_secrets())).await)
 }
 
-/// A whole body of at most `limit` bytes. Time is limited by whoever waits.
+/// Reads a complete body of at most `limit` bytes. The caller limits the time.
 pub(super) async fn whole(mut response: Response, limit: usize) -> Result<Bytes, HttpFault> {
     let length = response.content_length().unwrap_or_default();
     if length > limit as u64 {
@@ -168,7 +168,7 @@ pub(super) async fn whole(mut response: Response, limit: usize) -> Result<Bytes,
     let mut body = BytesMut::new();
     loop {
         match response.chunk().await {
-            // Most answers are one piece.
+            // Most bodies arrive in one piece.
             Ok(Some(chunk)) if body.is_empty() && response.is_over() && chunk.len() <= limit => {
                 return Ok(own(chunk));
             }
@@ -198,7 +198,7 @@ fn rejected(fault: HttpFault) -> Setback {
     }
 }
 
-/// The next message goes to the new address at once.
+/// Records the new address for the next messages.
 fn note_redirect(peer: &Peer, old: &Url, new: &Target) {
     peer.route.send_if_modified(|route| match route {
         Route::Streamable(target) if target.url() == old => {
@@ -209,7 +209,7 @@ fn note_redirect(peer: &Peer, old: &Url, new: &Target) {
     });
 }
 
-/// Reads a body that does not matter, so that its connection can be used again.
+/// Reads an ignored body, so that its connection can be reused.
 pub(super) async fn discard(response: Response) {
     let _ = tokio::time::timeout(DISCARD_PATIENCE, whole(response, EMPTY_BYTES)).await;
 }

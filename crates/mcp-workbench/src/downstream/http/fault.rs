@@ -1,4 +1,4 @@
-//! From what HTTP says to what is known: which fault it is, and whether the request can have had effects.
+//! Interprets HTTP failures: the fault, and the possible effects of the request.
 
 use std::time::Duration;
 
@@ -24,28 +24,28 @@ use crate::{
     wire::{Answer, Message, parse_on_one_line},
 };
 
-/// How much of a body is read to describe it, for how long, and how much of it is shown.
+/// Upper bounds on the part of a body that describes an error: bytes read, time, and characters shown.
 const READ_BYTES: usize = 8 * 1024;
 const READ_PATIENCE: Duration = Duration::from_secs(2);
 const SHOWN_CHARACTERS: usize = 200;
 const TYPE_CHARACTERS: usize = 100;
 
-/// A request that did not go through.
+/// A failed request.
 #[derive(Debug, Clone)]
 pub(super) struct Setback {
     pub(super) fault: HttpFault,
-    /// What is known of the effects of the request.
+    /// The known effects of the request.
     pub(super) outcome: Outcome,
 }
 
-/// A status of failure, with what its body says.
+/// An error status, with the content of its body.
 pub(super) struct Refusal {
     pub(super) setback: Setback,
-    /// The body, if it is a message of the protocol.
+    /// The body, if it is a JSON-RPC message.
     pub(super) message: Option<Message>,
 }
 
-/// Why a request got no response at all.
+/// Returns the fault of a request without any response.
 pub(super) fn without_response(error: &SendError, sending: &Sending, secrets: &Secrets) -> Setback {
     let reason = secrets.redact(&innermost(error)).into_owned();
     if matches!(error, SendError::Connect(_)) || sending.outcome() == Outcome::NotSent {
@@ -60,7 +60,7 @@ pub(super) fn without_response(error: &SendError, sending: &Sending, secrets: &S
     }
 }
 
-/// Why a response with a status of failure is one.
+/// Returns the fault of a response with an error status.
 pub(super) async fn refusal(response: Response, had_session: bool, secrets: &Secrets) -> Refusal {
     let status = response.status();
     let content_type = content_type(&response, secrets);
@@ -90,7 +90,7 @@ pub(super) async fn refusal(response: Response, had_session: bool, secrets: &Sec
     }
 }
 
-/// A success that is no answer, with the beginning of what it is.
+/// Returns the fault of a success that is not MCP, with the beginning of its body.
 pub(super) async fn not_mcp(response: Response, secrets: &Secrets) -> HttpFault {
     HttpFault::NotMcp {
         status: response.status().as_u16(),
@@ -99,14 +99,14 @@ pub(super) async fn not_mcp(response: Response, secrets: &Secrets) -> HttpFault 
     }
 }
 
-/// The fault of an error by which a server shows that it is not a modern one.
+/// Returns the fault of an error that shows that the server is not modern.
 pub(super) fn not_modern(error: &RawJson, secrets: &Secrets) -> HttpFault {
     HttpFault::NotModern {
         excerpt: excerpt(error.as_str().as_bytes(), secrets),
     }
 }
 
-/// The fault of a body that is compressed although nobody asked for that.
+/// Returns the fault of a body that is compressed although the request did not allow that.
 pub(super) fn encoded(response: &Response) -> Option<HttpFault> {
     let encoding = text_of(response, &CONTENT_ENCODING)?;
     let plain = encoding.is_empty() || encoding.eq_ignore_ascii_case("identity");
@@ -116,7 +116,7 @@ pub(super) fn encoded(response: &Response) -> Option<HttpFault> {
     })
 }
 
-/// Where a response redirects to, if it may be followed; else the fault.
+/// Returns the target of a redirect if it may be followed, otherwise the fault.
 pub(super) fn redirection(response: &Response, secrets: &Secrets) -> Result<Url, HttpFault> {
     let status = response.status();
     let here = response.url();
@@ -137,14 +137,14 @@ pub(super) fn redirection(response: &Response, secrets: &Secrets) -> Result<Url,
     }
 }
 
-/// Whether the content type of a response is this one, whatever its parameters.
+/// Returns true if the response has this content type, with any parameters.
 pub(super) fn is_type(response: &Response, wanted: &str) -> bool {
     let value = text_of(response, &CONTENT_TYPE).unwrap_or_default();
     let name = value.split(';').next().unwrap_or_default().trim();
     name.eq_ignore_ascii_case(wanted)
 }
 
-/// The name of a redirect's target: another origin, or another path of this one.
+/// Returns a printable name of a redirect's target: its origin if that differs, otherwise its path.
 pub(super) fn place(here: &Url, target: &Url, secrets: &Secrets) -> String {
     if target.origin() == here.origin() {
         cut(&secrets.redact(target.path()), SHOWN_CHARACTERS)
@@ -153,7 +153,7 @@ pub(super) fn place(here: &Url, target: &Url, secrets: &Secrets) -> String {
     }
 }
 
-/// A 404 always is; a 400 where the server says so, as many do.
+/// Returns true if an error is about the session: every 404, and a 400 whose error says so, as many servers send.
 fn is_about_session(status: u16, message: Option<&Message>) -> bool {
     let Some(Message::Response(response)) = message else {
         return status == 404;
@@ -163,12 +163,12 @@ fn is_about_session(status: u16, message: Option<&Message>) -> bool {
     };
     let words = error.member("message");
     let words = words.and_then(|it| Some(it.as_text()?.to_lowercase()));
-    // An error that answers this very request is the request's own.
+    // An error with an id is about that request.
     let general = response.id.is_none();
     status == 404 || (general && words.is_some_and(|words| words.contains("session")))
 }
 
-/// Whether a request that was refused like this can have had effects.
+/// Returns the possible effects of a request with this error status.
 fn outcome_of(status: StatusCode) -> Outcome {
     match status.as_u16() {
         300..=399
@@ -195,7 +195,7 @@ fn content_type(response: &Response, secrets: &Secrets) -> Option<String> {
     Some(cut(&secrets.redact(value), TYPE_CHARACTERS))
 }
 
-/// `Retry-After` in seconds; its other form, a date, is not read.
+/// Returns `Retry-After` in seconds. Its other form, a date, is ignored.
 fn retry_after(response: &Response) -> Option<Duration> {
     let seconds = text_of(response, &RETRY_AFTER)?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
@@ -219,7 +219,7 @@ async fn beginning(mut response: Response) -> Vec<u8> {
     body
 }
 
-/// The beginning of a text of others, without secrets and with nothing hidden in it.
+/// Returns the beginning of a foreign text, redacted and with hidden characters made visible.
 fn excerpt(body: &[u8], secrets: &Secrets) -> String {
     let text = String::from_utf8_lossy(body);
     let text = secrets.redact(text.trim());

@@ -1,5 +1,5 @@
-//! The end of a handshake, and a handshake that is made again because the server has lost its session: once,
-//! for all who wait for it.
+//! The end of a handshake, and its repetition after the server lost the session: once, for all requests that wait for
+//! it.
 
 use std::sync::Arc;
 
@@ -20,20 +20,20 @@ use crate::{
     wire::{self, Answer, Frame, Message, parse_on_one_line},
 };
 
-/// Completes the first handshake: the server is told, and only then may requests follow.
+/// Completes the first handshake: requests may follow only after the server got `notifications/initialized`.
 pub(super) async fn complete(peer: Arc<Peer>, version: Option<HeaderValue>) {
     let agreed = peer.agree(FIRST_GENERATION, peer.agreed_so_far().session, version);
     let sent = send_initialized(&peer, &agreed).await;
     if let Err(fault) = sent {
-        // What is wrong with the server shows at the first request.
+        // If the server has a problem, the first request will show it.
         tracing::debug!("notifications/initialized: {fault}");
     }
     peer.stage.send_replace(Stage::Open(agreed.clone()));
     peer.tell(Event::Open(agreed)).await;
 }
 
-/// Makes a new session, the one of this generation, in place of a lost one. Without one the connection is over: the
-/// supervisor starts the server again when somebody needs it.
+/// Opens a new session, with this generation, to replace a lost one. If that fails, the connection ends, and the
+/// supervisor restarts the server when it is needed.
 pub(super) async fn renew(peer: Arc<Peer>, initialize: Frame, generation: u64) {
     let limit = peer.times.connect;
     let renewed = timeout(limit, handshake(&peer, &initialize, generation)).await;
@@ -88,7 +88,7 @@ async fn send(peer: &Peer, frame: &Frame, agreed: &Agreed) -> Result<Response, H
     sent.map_err(|error| error.into_setback().fault)
 }
 
-/// The result of a handshake, whatever form it comes in.
+/// Returns the result of a handshake, from a JSON body or a stream.
 async fn result_of(peer: &Peer, response: Response) -> Result<RawJson, HttpFault> {
     let status = response.status().as_u16();
     let response = match reply(peer, response).await? {

@@ -1,5 +1,5 @@
-//! Streams that a server speaks on without being asked: the optional one of Streamable HTTP, and the one
-//! that HTTP+SSE consists of.
+//! Streams for messages of a server outside of requests: the optional GET stream of Streamable HTTP, and the single
+//! stream of HTTP+SSE.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,11 +22,11 @@ use crate::{
     wire::{Message, StreamEvent, parse_on_one_line},
 };
 
-/// How often in a row the optional stream may fail before it is given up, and the longest pause between.
+/// Upper bounds on the consecutive failures of the optional stream, and on the pause between them.
 const MAX_FAILURES: u32 = 10;
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Listens to what a server of Streamable HTTP says without being asked, for as long as it offers that.
+/// Reads the GET stream of a Streamable HTTP server, as long as the server offers one.
 pub(super) async fn listen(peer: Arc<Peer>, agreed: Agreed) {
     hear_all(&peer, agreed).await;
     peer.listening.send_replace(true);
@@ -50,12 +50,12 @@ async fn hear_all(peer: &Peer, agreed: Agreed) {
                 let began = Instant::now();
                 let heard = hear(peer, &mut stream).await;
                 position.advance(&stream);
-                // A stream that was quiet for a while and was closed for it has not failed.
+                // A stream that was closed after a long quiet time has not failed.
                 let lasted = began.elapsed() > LONGEST_PAUSE;
                 failures = if heard || lasted { 0 } else { failures + 1 };
             }
             Ok(response) if response.status().is_server_error() => failures += 1,
-            // 405 says that there is no such stream, and so does everything else that is none.
+            // 405 means that there is no such stream, and so does any other response without a stream.
             Ok(_) => return,
             Err(_) => failures += 1,
         }
@@ -70,13 +70,13 @@ fn is_stream(response: &Response) -> bool {
         && encoded(response).is_none()
 }
 
-/// Passes on what a stream says until it ends; false if it said nothing.
+/// Passes on the messages of a stream until it ends; returns false if there were none.
 async fn hear(peer: &Peer, stream: &mut EventStream) -> bool {
     let mut heard = false;
     while let Ok(event) = stream.next().await {
         heard = true;
         match message_in(&event) {
-            // Answers come on the streams of their requests.
+            // Responses arrive on the streams of their requests.
             None | Some(Message::Response(_)) => {}
             Some(message) => peer.pass_on(message, Origin::Connection).await,
         }
@@ -84,8 +84,8 @@ async fn hear(peer: &Peer, stream: &mut EventStream) -> bool {
     heard
 }
 
-/// The connection to a server of HTTP+SSE. `refused` is what it said to Streamable HTTP, if that was tried:
-/// if there is no HTTP+SSE either, that is what counts.
+/// Runs the connection to an HTTP+SSE server. `refused` is its refusal of Streamable HTTP, if that was tried first:
+/// if HTTP+SSE fails too, that refusal is the error.
 pub(super) async fn listen_old(peer: Arc<Peer>, refused: Option<HttpFault>) {
     let fault = match connect_old(&peer).await {
         Ok(mut stream) => hear_old(&peer, &mut stream).await,
@@ -128,7 +128,7 @@ async fn connect_old(peer: &Peer) -> Result<EventStream, HttpFault> {
     }
 }
 
-/// Passes on what the stream says until it ends; returns why it did.
+/// Passes on the messages of the stream until it ends; returns the reason.
 async fn hear_old(peer: &Peer, stream: &mut EventStream) -> HttpFault {
     loop {
         let event = match stream.next().await {
@@ -147,7 +147,7 @@ async fn hear_old(peer: &Peer, stream: &mut EventStream) -> HttpFault {
     }
 }
 
-/// The address that messages go to, which must be of the same origin: the headers of the entry go there.
+/// Returns the address for messages. It must have the same origin, because the headers of the entry are sent there.
 fn endpoint(peer: &Peer, event: &StreamEvent) -> Result<Target, HttpFault> {
     let text = String::from_utf8_lossy(&event.data);
     let here = peer.target.url();

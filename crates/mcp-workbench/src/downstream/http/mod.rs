@@ -1,10 +1,10 @@
-//! A server at an address: Streamable HTTP of both eras, and HTTP+SSE for servers that have nothing newer. Each
-//! request is a task of the link; what it hears comes back through one
-//! channel, so that the order within a stream is kept. Dropping the link ends all of them.
+//! A remote server: Streamable HTTP of both eras, and HTTP+SSE for older servers. Each request is a task of the link.
+//! All messages come back through one channel, which preserves the order within a stream. Dropping the link ends all
+//! tasks.
 //!
-//! What HTTP can do to a request is decided in `request.rs`, what it means in `fault.rs`. A request to a modern
-//! server stands for itself: it has headers of its own (`modern.rs`), and there is neither handshake nor session
-//! nor anything to be listened to beside it.
+//! `request.rs` decides about retries, `fault.rs` interprets failures. A request to a modern server is
+//! self-contained: it has headers of its own (`modern.rs`), and there is neither a handshake nor a session nor a
+//! separate stream.
 
 mod address;
 mod body;
@@ -56,33 +56,33 @@ use crate::{
     wire::{self, Frame, FrameTicket, Message, RequestId},
 };
 
-/// How many messages of the server wait for its task; beyond that nothing more is read.
+/// Upper bound on the messages that wait for the server's task; beyond it, nothing more is read.
 const EVENTS: usize = 32;
 /// The generation of the first session.
 const FIRST_GENERATION: u64 = 1;
-/// How long the end of a session may take after the link is gone.
+/// The timeout for ending a session after the link was dropped.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// The connection to a remote server.
 pub(super) struct HttpLink {
     peer: Arc<Peer>,
     events: mpsc::Receiver<Event>,
-    /// How the next request is sent.
+    /// The era of the next request.
     era: Era,
-    /// What runs beside the requests.
+    /// Tasks besides the requests.
     tasks: JoinSet<()>,
     requests: TaskTracker,
-    /// The requests that are not answered.
+    /// The unanswered requests.
     running: Running,
-    /// The task that hears what the server says without being asked.
+    /// The task that reads messages outside of requests.
     listening: Option<AbortHandle>,
-    /// The handshake as it was sent, to be sent again if the session is lost.
+    /// The `initialize` request, to be repeated if the session is lost.
     initialize: Option<Frame>,
-    /// Runs what may outlive the link.
+    /// Runs tasks that may outlive the link.
     background: TaskTracker,
-    /// The session that requests are made for. A call is never sent to a later one, whose tools nobody has compared.
+    /// The session that requests are made for. A call is never sent to a later one, whose tools were not compared.
     generation: u64,
-    /// When the end of the workbench began, if it has.
+    /// The begin of the shutdown, if there is one.
     closing_since: Option<Instant>,
 }
 
@@ -130,18 +130,18 @@ impl HttpLink {
         Ok(link)
     }
 
-    /// The era of a server that can have no other: HTTP+SSE is older than the modern one.
+    /// Returns the era of a server whose transport determines it: HTTP+SSE is always legacy.
     pub(super) fn fixed_era(&self) -> Option<Era> {
         let streamable = matches!(*self.peer.route.borrow(), Route::Streamable(_));
         (!streamable).then_some(Era::Legacy)
     }
 
-    /// The era of the requests that are sent.
+    /// Returns the era of the requests that are sent.
     pub(super) fn era(&self) -> Era {
         self.era
     }
 
-    /// Makes the next requests those of an era.
+    /// Sets the era of the next requests.
     pub(super) fn set_era(&mut self, era: Era) {
         self.era = era;
     }
@@ -182,8 +182,8 @@ impl HttpLink {
             .begin(id, (sending, task.abort_handle()), limit)
     }
 
-    /// Sends a notification or an answer. Whether it arrives is nobody's concern. A modern server gets requests
-    /// only: it asks nothing, and hears of a cancel by the end of the stream.
+    /// Sends a notification or a response, without waiting for its delivery. A modern server gets requests only: it
+    /// sends no requests, and a closed stream means a cancellation.
     pub(super) fn send(&mut self, frame: Frame) {
         self.reap();
         if self.era == Era::Modern {
@@ -194,39 +194,39 @@ impl HttpLink {
         self.tasks.spawn(send(Arc::clone(&self.peer), frame, share));
     }
 
-    /// Completes the handshake: requests go out after the server was told.
+    /// Completes the handshake: requests are sent after the server got `notifications/initialized`.
     pub(super) fn initialized(&mut self, version: &str) {
         let version = HeaderValue::try_from(version).ok();
         self.tasks
             .spawn(handshake::complete(Arc::clone(&self.peer), version));
     }
 
-    /// Takes a request back. Its answer is not waited for any more in any case, and its stream is closed.
+    /// Withdraws a request. Its response is ignored in any case, and its stream is closed.
     pub(super) fn withdraw(&mut self, request: FrameTicket) -> Outcome {
         self.running.withdraw(request)
     }
 
-    /// What is known of the effects of a request that is not answered.
+    /// Returns the known effects of an unanswered request.
     pub(super) fn outcome(&self, request: FrameTicket) -> Outcome {
         self.running.outcome(request)
     }
 
-    /// How many bytes wait to be sent.
+    /// Returns how many bytes wait to be sent.
     pub(super) fn backlog(&self) -> usize {
         self.peer.backlog.bytes()
     }
 
-    /// The values that must not appear in messages about this server.
+    /// Returns the values to redact in messages about this server.
     pub(super) fn secrets(&self) -> Cow<'_, Secrets> {
         self.peer.all_secrets()
     }
 
-    /// Makes the end of the session count from `since`.
+    /// Makes the deadline for ending the session count from `since`.
     pub(super) fn closing_since(&mut self, since: Instant) {
         self.closing_since = Some(since);
     }
 
-    /// The next thing that happens. Cancel-safe.
+    /// Returns the next event. Cancel-safe.
     pub(super) async fn next_event(&mut self) -> LinkEvent {
         loop {
             let event = tokio::select! {
@@ -276,8 +276,7 @@ impl HttpLink {
         }
     }
 
-    /// Makes a new session in place of a lost one. Returns whether it does: another request may have reported the
-    /// loss before.
+    /// Opens a new session to replace a lost one. Returns false if an earlier report of the same loss already did.
     fn renew(&mut self, lost: u64) -> bool {
         let is_current = matches!(
             &*self.peer.stage.borrow(),
@@ -299,7 +298,7 @@ impl HttpLink {
 }
 
 impl Drop for HttpLink {
-    /// Dropping the link ends all of its tasks; the server is told that the session is over.
+    /// Dropping the link ends all of its tasks and deletes the session at the server.
     fn drop(&mut self) {
         self.running.abort_all();
         let agreed = self.peer.agreed_so_far();
@@ -312,16 +311,16 @@ impl Drop for HttpLink {
         let until = self.closing_since.unwrap_or_else(Instant::now) + FAREWELL;
         let delete = Arc::clone(&self.peer).delete(target, agreed);
         self.background.spawn(async move {
-            // 405 says that the server ends sessions itself; nothing else can be done about the others.
+            // 405 means that the server ends sessions itself; other errors cannot be handled.
             let _ = tokio::time::timeout_at(until, delete).await;
         });
     }
 }
 
-/// Runs a request; a bug of ours fails that request only.
+/// Runs a request; a panic fails only that request.
 async fn run_contained(task: RequestTask) {
     let (peer, id) = (Arc::clone(&task.peer), task.id);
-    // On the heap: it is large, and would be copied when it is begun and when it ends.
+    // On the heap: it is large, and would be copied when it starts and when it ends.
     if contain(Box::pin(task.run())).await.is_err() {
         let failed = LinkEvent::Failed {
             id,

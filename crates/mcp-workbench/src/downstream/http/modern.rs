@@ -1,5 +1,5 @@
-//! What is special about a request to a server of revision 2026-07-28: it stands for itself, so that its
-//! headers repeat what its body says, and an error that came back for it is about it even without its id.
+//! Requests to a server of revision 2026-07-28. Each is self-contained: its headers repeat parts of its body, and an
+//! error in its response belongs to it even without an id.
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use rawjson::RawJson;
@@ -9,11 +9,11 @@ use crate::{
     wire::{Answer, Message, RequestId, Response},
 };
 
-/// The errors beside those of its era by which a modern server refuses a request before it has read its id:
-/// an unknown method and unusable parameters.
+/// The error codes, besides those of the modern era, by which a modern server refuses a request before it reads its
+/// id: unknown method and invalid parameters.
 const REFUSALS: [&str; 2] = ["-32601", "-32602"];
 
-/// The headers of a modern request. `parameters` are those for arguments of its tool.
+/// Returns the headers of a modern request. `parameters` are those for arguments of its tool.
 pub(super) fn headers(
     method: &str,
     params: &RawJson,
@@ -25,7 +25,7 @@ pub(super) fn headers(
         let name = HeaderName::try_from(name.as_str());
         let value = HeaderValue::try_from(value.as_str());
         let (Ok(name), Ok(mut value)) = (name, value) else {
-            // The server misses it and says so.
+            // The server reports the missing header.
             tracing::debug!("an argument cannot be sent in a header");
             continue;
         };
@@ -42,14 +42,14 @@ pub(super) fn headers(
 }
 
 fn insert(headers: &mut HeaderMap, name: &'static str, text: &str) {
-    // What is encoded can always stand in a header.
+    // Encoded text is always a valid header value.
     if let Ok(value) = HeaderValue::try_from(names::encode(text)) {
         headers.insert(name, value);
     }
 }
 
-/// A message that came back for the request `id`. An error without an id is given that one, if it is one of
-/// those by which a modern server refuses a request.
+/// Returns a message of the response to request `id`. An error without an id gets this id if it is one by which a
+/// modern server refuses a request.
 pub(super) fn attributed(message: Message, id: u64) -> Message {
     match message {
         Message::Response(Response {
@@ -70,12 +70,12 @@ fn is_refusal(error: &RawJson) -> bool {
     era::is_modern_code(error) || code.is_some_and(|code| REFUSALS.contains(&code.as_str()))
 }
 
-/// The error in an answer, unless it is one by which a modern server is known.
+/// Returns the error in a response, unless it is one that only modern servers send.
 pub(super) fn other_error(message: &Message) -> Option<&RawJson> {
     error_in(message).filter(|error| !era::is_modern_code(error))
 }
 
-/// Whether a message is an error by which a modern server is known.
+/// Returns true if a message is an error that only modern servers send.
 pub(super) fn is_modern_error(message: &Message) -> bool {
     error_in(message).is_some_and(era::is_modern_code)
 }
@@ -109,7 +109,7 @@ mod tests {
             given("mcp-param-a", "1"),
             given("mcp-param-b", "two\nlines"),
             given("mcp param c", "3"),
-            // An argument does not change what is ours.
+            // An argument cannot replace a header of the transport.
             given("mcp-method", "4"),
         ];
         let headers = headers("tools/call", &json(r#"{"name":7}"#), &parameters);

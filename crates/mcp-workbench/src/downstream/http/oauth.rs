@@ -1,5 +1,5 @@
-//! The token of one request, and its replacement if it is refused. A request that is refused for its token did not run,
-//! and is sent again with another one.
+//! The token of one request, and its replacement if it is refused. A request with a refused token did not run, so it
+//! is sent again with another token.
 
 use hyper::{
     HeaderMap, StatusCode,
@@ -26,26 +26,24 @@ pub(super) struct RequestToken<'a> {
 /// The meaning of a response for the token.
 pub(super) enum Judged {
     Other,
-    /// It was refused, and there is another: the request is to be sent again.
+    /// It was refused, and there is another one: send the request again.
     Again,
-    /// It was refused, and somebody has to sign in.
+    /// It was refused, and the user must sign in.
     Lacks(Box<SignInNeeded>),
 }
 
-/// A request for a stream without a response.
+/// The reason why a request for a stream has no response.
 pub(super) enum NoResponse {
-    /// There was none.
     Send(SendError),
-    /// Somebody has to sign in.
     SignIn(Box<SignInNeeded>),
 }
 
 impl<'a> RequestToken<'a> {
-    /// The token of a request that is made now.
+    /// Returns the token for a request that is made now.
     pub(super) async fn begin(peer: &'a Peer) -> Self {
         let oauth = peer.oauth();
         let bearer = match oauth {
-            // On the heap: it is large, and most servers want no token.
+            // On the heap because it is large, and most servers need no token.
             Some(oauth) => Box::pin(oauth.bearer()).await,
             None => None,
         };
@@ -64,7 +62,7 @@ impl<'a> RequestToken<'a> {
         token.collect()
     }
 
-    /// Judges a response, and gets another token where that may help.
+    /// Judges a response, and gets another token if that may help.
     pub(super) fn judge<'b>(
         &'b mut self,
         response: &Response,
@@ -74,7 +72,7 @@ impl<'a> RequestToken<'a> {
         let judged = self.oauth.filter(|_| is_about_tokens).map(|oauth| {
             let values = response.headers().get_all(WWW_AUTHENTICATE).iter();
             let challenge = Challenge::of(values.filter_map(|value| value.to_str().ok()));
-            // On the heap: it is large and rare.
+            // On the heap because it is large and rare.
             Box::pin(self.judge_refusal(oauth, status, challenge))
         });
         async {
@@ -115,7 +113,7 @@ impl<'a> RequestToken<'a> {
             Ok(bearer) => {
                 self.bearer = Some(bearer);
                 if oauth.grant() != before {
-                    // Somebody has signed in since: what the server offers them may be something else.
+                    // The user has signed in with a different account, so the tools may differ.
                     self.peer.tell(Event::AccountChanged).await;
                 }
                 Judged::Again

@@ -1,5 +1,5 @@
-//! What all tasks of one connection share: how the server is reached, what was agreed on with it, and the
-//! way back to the server's task. Plain data behind watches; whoever needs something that is not there yet
+//! The state that all tasks of one connection share: the address of the server, the result of the handshake, and the
+//! channel to the server's task. It is plain data behind watches; a task that needs a value that is not there yet
 //! waits for it.
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
@@ -35,57 +35,57 @@ use crate::{
     wire::Message,
 };
 
-/// How many notifications and answers of ours are on their way at once.
+/// Upper bound on the notifications and responses that are being sent at once.
 const SENDERS: usize = 8;
-/// Names the session in requests and in the answer to `initialize`.
+/// The session header in requests and in the response to `initialize`.
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(names::PROTOCOL_VERSION);
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// How long calls wait until we listen to what the server says without being asked.
+/// How long calls wait until the GET stream is open.
 const LISTENING_PATIENCE: Duration = Duration::from_millis(500);
 
-/// What was said of a connection, for the link that owns it.
+/// An event of a connection, for the link that owns it.
 pub(super) enum Event {
-    /// Something for the server's task.
+    /// An event for the server's task.
     Tell(LinkEvent),
-    /// The server no longer knows the session of this generation.
+    /// The server lost the session of this generation.
     SessionLost(u64),
-    /// The server has no Streamable HTTP and refused with this: the older transport is to be tried.
+    /// The server refused Streamable HTTP with this fault: try HTTP+SSE.
     FallBack(HttpFault),
-    /// The handshake is complete: the server may have something to say without being asked.
+    /// The handshake is complete: the server may send messages outside of requests.
     Open(Agreed),
-    /// The token belongs to another account now.
+    /// The token now belongs to a different account.
     AccountChanged,
-    /// There is a new session, and this is what the server said of itself.
+    /// A new session is open, with the server's description of itself.
     Renewed(RawJson),
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum Route {
-    /// Streamable HTTP: the answer to a POST holds the answer to its message. A modern server is reached the
+    /// Streamable HTTP: the response to a POST contains the response to its message. A modern server is reached the
     /// same way, but without session and handshake.
     Streamable(Target),
-    /// HTTP+SSE, and the server has not said yet where messages go.
+    /// HTTP+SSE, before the server has named the address for messages.
     SseWaiting,
-    /// HTTP+SSE: messages go here, answers come on the one stream.
+    /// HTTP+SSE: messages go to this address, responses arrive on the single stream.
     Sse(Target),
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum Stage {
-    /// It is under way; the server may have given a session already.
+    /// It is in progress; the server may have issued a session already.
     Opening(Option<HeaderValue>),
     Open(Agreed),
 }
 
-/// What was agreed on in a handshake. Cheap to clone.
+/// The result of a handshake. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Agreed {
-    /// Which handshake of this connection it was.
+    /// The number of this handshake on its connection.
     pub(super) generation: u64,
-    /// Whether the server has given a session.
+    /// The session, if the server issued one.
     pub(super) session: Option<HeaderValue>,
-    /// What every request carries since then.
+    /// The headers of every request since then.
     headers: Arc<HeaderMap>,
 }
 
@@ -95,22 +95,22 @@ impl Agreed {
     }
 }
 
-/// What all tasks of one connection share.
+/// The state that all tasks of one connection share.
 pub(super) struct Peer {
     client: Arc<Client>,
     /// The address of the entry.
     pub(super) target: Target,
-    /// What every request carries, agreed or not.
+    /// The headers of every request, before and after the handshake.
     headers: Arc<HeaderMap>,
-    /// What every message carries beside them.
+    /// The additional headers of every POST.
     posted: HeaderMap,
-    /// How it is signed in to, if anybody does.
+    /// The OAuth client, if the server may need a sign-in.
     oauth: Option<OAuthClient>,
     pub(super) secrets: Secrets,
     pub(super) times: ServerTimes,
     pub(super) route: watch::Sender<Route>,
     pub(super) stage: watch::Sender<Stage>,
-    /// Whether the server can say what belongs to no request: we listen, or it has said that we need not.
+    /// Set if the server can send messages outside of requests: the GET stream is open, or the server has none.
     pub(super) listening: watch::Sender<bool>,
     pub(super) backlog: Backlog,
     pub(super) senders: Semaphore,
@@ -118,7 +118,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// The shared part of a connection that has not begun.
+    /// Creates the state of a connection before its first request.
     pub(super) fn new(
         (client, target, headers): (Arc<Client>, Target, HeaderMap),
         oauth: Option<OAuthClient>,
@@ -145,17 +145,16 @@ impl Peer {
         }
     }
 
-    /// How the server is signed in to, if anybody does.
     pub(super) fn oauth(&self) -> Option<&OAuthClient> {
         self.oauth.as_ref()
     }
 
-    /// The key of the account whose answers the server gives, if somebody signs in to it.
+    /// Returns the key of the signed-in account, if there is one.
     pub(super) fn grant(&self) -> Option<String> {
         self.oauth.as_ref()?.grant()
     }
 
-    /// The values that must not appear in messages about the server, its token included.
+    /// Returns the values to redact in messages about the server, including its token.
     pub(super) fn all_secrets(&self) -> Cow<'_, Secrets> {
         let Some(oauth) = &self.oauth else {
             return Cow::Borrowed(&self.secrets);
@@ -165,12 +164,12 @@ impl Peer {
         Cow::Owned(secrets)
     }
 
-    /// Tells the link something. Waits while the link does not keep up.
+    /// Sends an event to the link. Waits while the channel is full.
     pub(super) fn tell(&self, event: Event) -> impl Future<Output = ()> {
         let waiting = match self.events.try_send(event) {
-            // On the heap: it is large and rare.
+            // On the heap because it is large and rare.
             Err(TrySendError::Full(event)) => Some(Box::pin(self.events.send(event))),
-            // Without a link nobody wants to know.
+            // Without a link the event is dropped.
             Ok(()) | Err(TrySendError::Closed(_)) => None,
         };
         async {
@@ -185,7 +184,7 @@ impl Peer {
         self.tell(Event::Tell(LinkEvent::Message { message, origin }))
     }
 
-    /// Where messages go, once that is known. Cancel-safe.
+    /// Returns the route of messages; waits until it is known. Cancel-safe.
     pub(super) async fn route(&self) -> Route {
         let route = self.route.borrow().clone();
         if !matches!(route, Route::SseWaiting) {
@@ -193,11 +192,11 @@ impl Peer {
         }
         let mut route = self.route.subscribe();
         let known = route.wait_for(|route| !matches!(route, Route::SseWaiting));
-        // The sender lives as long as we do.
+        // The sender lives as long as `self`.
         known.await.map_or(Route::SseWaiting, |route| route.clone())
     }
 
-    /// What was agreed on, once that is known and newer than a generation that was lost. Cancel-safe.
+    /// Returns the result of the handshake; waits until it is known and newer than a lost generation. Cancel-safe.
     pub(super) async fn agreed(&self, lost: Option<u64>) -> Result<Agreed, HttpFault> {
         let is_new = |agreed: &Agreed| lost.is_none_or(|lost| agreed.generation > lost);
         if let Stage::Open(agreed) = &*self.stage.borrow()
@@ -218,8 +217,8 @@ impl Peer {
         }
     }
 
-    /// Waits until we listen: a server may ask there what belongs to a call, and would ask nobody. A server
-    /// that leaves it open whether it has such a stream is waited for once.
+    /// Waits until the GET stream is open: a server may send questions of a call there. If the server leaves it open
+    /// whether it has such a stream, only the first call waits.
     pub(super) async fn listens(&self) {
         if *self.listening.borrow() {
             return;
@@ -232,7 +231,7 @@ impl Peer {
         }
     }
 
-    /// What is agreed on at this moment, complete or not.
+    /// Returns the current result of the handshake, complete or not.
     pub(super) fn agreed_so_far(&self) -> Agreed {
         match &*self.stage.borrow() {
             Stage::Opening(session) => self.agree(0, session.clone(), None),
@@ -240,7 +239,7 @@ impl Peer {
         }
     }
 
-    /// Nothing, as before the first handshake.
+    /// Returns the state before the first handshake.
     pub(super) fn agreed_on_nothing(&self) -> Agreed {
         Agreed {
             generation: 0,
@@ -249,7 +248,7 @@ impl Peer {
         }
     }
 
-    /// What a handshake has agreed on.
+    /// Creates the result of a handshake.
     pub(super) fn agree(
         &self,
         generation: u64,
@@ -270,7 +269,7 @@ impl Peer {
         }
     }
 
-    /// Posts a message with these headers besides those of every message.
+    /// Posts a message with these headers in addition to those of every message.
     pub(super) async fn post(
         &self,
         target: Target,
@@ -281,7 +280,7 @@ impl Peer {
         self.client.send(target, Method::POST, &headers, body).await
     }
 
-    /// Asks for a stream of events, from the event after `last_id` on if there is one.
+    /// Requests an event stream, after the event `last_id` if there is one.
     pub(super) async fn get(
         &self,
         target: Target,
@@ -321,17 +320,17 @@ impl Peer {
             .await
     }
 
-    /// The form of another address of this server; none if it cannot stand in a request.
+    /// Returns the form of another address of this server in requests; `None` if it has none.
     pub(super) fn target(&self, url: Url) -> Option<Target> {
         self.client.target(url)
     }
 
-    /// Ends connections that nobody needs any more, for as long as it runs.
+    /// Closes connections that stay idle for too long, as long as the future runs.
     pub(super) fn end_idle(&self) -> impl Future<Output = ()> + use<> {
         Arc::clone(&self.client).end_idle()
     }
 
-    /// The failure of a request that was never begun.
+    /// Creates the failure of a request that was never begun.
     pub(super) fn not_sent(fault: HttpFault) -> Setback {
         Setback {
             fault,

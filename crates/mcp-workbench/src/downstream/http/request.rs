@@ -1,6 +1,6 @@
-//! The task of one request: it is sent, its answer is passed on, and what can be cured is cured: a lost
-//! session by a new one, a busy server by waiting, a failed connection by another. A call is sent again
-//! only if it is certain that it did not run.
+//! The task of one request: sends it, passes on its response, and recovers where possible: from a lost session by a
+//! new one, from a busy server by waiting, from a failed connection by another one. A call is sent again only if it
+//! is certain that it did not run.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,26 +26,26 @@ use crate::{
     wire::{self, Frame, Message, RequestId, parse_on_one_line},
 };
 
-/// How often a connection is tried again, and a request that may be repeated.
+/// Upper bounds on the retries of a connection, and of a repeatable request.
 const MAX_CONNECTS: u32 = 2;
 const MAX_REPEATS: u32 = 3;
-/// The pause before the first of them; it doubles.
+/// The pause before the first retry; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// The longest wait that a server may ask for.
+/// Upper bound on the `Retry-After` of a server.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// What a request is, as far as its repetition is concerned.
+/// The kind of a request, which determines if it may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The handshake, which is sent before anything is agreed on.
+    /// The handshake, which is sent before anything is negotiated.
     Initialize,
-    /// Finds out whether the server is modern. Whatever does not say so fails it at once.
+    /// Detects a modern server. Any other response is a failure at once.
     Probe,
-    /// Is answered when the server has nothing more to tell: it may take for ever.
+    /// The subscription, which is answered when it ends: it may stay open forever.
     Listen,
-    /// Asks without effects: it may be sent again.
+    /// Has no effects: it may be repeated.
     Repeatable,
-    /// May have effects: it is never sent again once it may have run.
+    /// May have effects: it is never repeated once it may have run.
     Once,
 }
 
@@ -61,7 +61,7 @@ impl Kind {
         }
     }
 
-    /// How long it may take. Whoever waits gives up before that; it is for answers that nobody waits for any more.
+    /// Returns the timeout of the request. Callers give up earlier; this one ends requests that no caller waits for.
     pub(super) fn limit(self, times: ServerTimes) -> Option<Duration> {
         match self {
             Self::Once => Some(times.max_call),
@@ -72,7 +72,7 @@ impl Kind {
     }
 }
 
-/// A request on its way.
+/// A request that is being sent.
 pub(super) struct RequestTask {
     pub(super) peer: Arc<Peer>,
     pub(super) id: u64,
@@ -81,14 +81,14 @@ pub(super) struct RequestTask {
     pub(super) generation: u64,
     /// The account that the request is made for.
     pub(super) grant: Option<String>,
-    /// The headers of a modern request; a legacy one has those of what was agreed on.
+    /// The headers of a modern request; a legacy one has those of the handshake.
     pub(super) modern: Option<HeaderMap>,
     pub(super) frame: Frame,
     pub(super) sending: Arc<Sending>,
     pub(super) share: Option<Share>,
 }
 
-/// What has been tried for a request.
+/// The recovery steps of a request so far.
 #[derive(Debug, Default)]
 struct Tried {
     renewed: bool,
@@ -98,19 +98,19 @@ struct Tried {
     lost: Option<u64>,
 }
 
-/// What to do about a setback.
+/// The recovery from a failure.
 enum Cure {
-    /// Send it again after this time.
+    /// Send the request again after this time.
     Again(Duration),
-    /// Make a new session, in which what may be repeated is sent again.
+    /// Open a new session, in which repeatable requests are sent again.
     NewSession,
-    /// Send it again over the older transport.
+    /// Send the request again over HTTP+SSE.
     FallBack,
     None,
 }
 
 impl RequestTask {
-    /// Runs the request to its end and tells the link of it.
+    /// Runs the request to its end and reports the outcome to the link.
     pub(super) async fn run(mut self) {
         let deadline = Instant::now() + self.patience();
         let Err(setback) = self.settle(deadline).await else {
@@ -124,7 +124,7 @@ impl RequestTask {
         self.peer.tell(Event::Tell(failed)).await;
     }
 
-    /// How long whoever waits for the request waits at least.
+    /// Returns how long the caller of the request waits at least.
     fn patience(&self) -> Duration {
         let times = self.peer.times;
         match self.kind {
@@ -150,7 +150,7 @@ impl RequestTask {
                 Cure::NewSession => {
                     tried.lost = Some(agreed.generation);
                     self.peer.tell(Event::SessionLost(agreed.generation)).await;
-                    // The tools of the new session have to be compared first, so the owner sends it again.
+                    // The tools of the new session must be compared first, so the owner sends the call again.
                     if self.kind == Kind::Once {
                         return Err(setback);
                     }
@@ -210,7 +210,7 @@ impl RequestTask {
         }
     }
 
-    /// Whether a refusal of the handshake can mean that the server has the older transport only.
+    /// Returns true if a refusal of the handshake can mean that the server supports only HTTP+SSE.
     fn may_fall_back(&self, error: &PostError) -> bool {
         let modern = match error {
             PostError::Refusal(refusal) => {
@@ -233,7 +233,7 @@ impl RequestTask {
         };
         let passing = match error {
             PostError::Setback(setback) => lost(&setback.fault),
-            // A modern server wants such a request under a new id, which is its owner's to give.
+            // A modern server requires a new id for a repetition, which only the owner can assign.
             PostError::Broken(setback) => self.modern.is_none() && lost(&setback.fault),
             PostError::Refusal(refusal) => {
                 let failed = matches!(
@@ -249,7 +249,7 @@ impl RequestTask {
         passing && !matches!(self.kind, Kind::Once | Kind::Listen)
     }
 
-    /// Sends the request once and passes on what comes back.
+    /// Sends the request once and passes on its response.
     async fn attempt(&mut self, agreed: &Agreed) -> Result<(), PostError> {
         let peer = Arc::clone(&self.peer);
         let route = peer.route().await;
@@ -267,7 +267,7 @@ impl RequestTask {
                 self.take_posted(posted, agreed).await
             }
             Route::Sse(target) => {
-                // The answer comes on the one stream.
+                // The response arrives on the single stream.
                 let response = Box::pin(post(&peer, target, &outgoing, share)).await?;
                 Box::pin(super::exchange::discard(response)).await;
                 Ok(())
@@ -276,7 +276,7 @@ impl RequestTask {
         }
     }
 
-    /// Passes on what came back with a POST.
+    /// Passes on the response to a POST.
     async fn take_posted(
         &self,
         posted: Result<HttpResponse, PostError>,
@@ -311,7 +311,7 @@ impl RequestTask {
         })
     }
 
-    /// Passes on what a reply holds, up to the answer to this request.
+    /// Passes on the messages of a reply, up to the response to this request.
     async fn take(&self, reply: Reply, agreed: &Agreed) -> Result<(), HttpFault> {
         let response = match reply {
             Reply::Nothing(status) => return Err(HttpFault::NoAnswer { status }),
@@ -325,11 +325,11 @@ impl RequestTask {
             }
             Reply::Stream(response) => response,
         };
-        // On the heap, so that what has no stream needs no room for one.
+        // On the heap, so that requests without a stream need no space for one.
         Box::pin(self.take_stream(response, agreed)).await
     }
 
-    /// Passes on what a stream says, up to the answer to this request.
+    /// Passes on the messages of a stream, up to the response to this request.
     async fn take_stream(&self, response: HttpResponse, agreed: &Agreed) -> Result<(), HttpFault> {
         let mut stream = if self.modern.is_some() {
             ResumableStream::once(&self.peer, response)
@@ -348,7 +348,7 @@ impl RequestTask {
                     stream.finish().await;
                     return Ok(());
                 }
-                // The answer to another request does not belong here.
+                // A response to a different request does not belong here.
                 Ok(Message::Response(_)) => {}
                 Ok(message) => self.peer.pass_on(message, Origin::Request(self.id)).await,
                 Err(_) if self.is_broken_answer(&event.data) => return Err(HttpFault::Unreadable),
@@ -357,7 +357,7 @@ impl RequestTask {
         }
     }
 
-    /// Passes on the answer, unless it shows that the server is not what was asked.
+    /// Passes on the response, unless it shows that the server is not modern.
     async fn pass_on_answer(&self, answer: Message) -> Result<(), HttpFault> {
         if self.kind == Kind::Probe
             && let Some(error) = modern::other_error(&answer)
@@ -387,10 +387,10 @@ impl RequestTask {
         wire::recover_id(data).and_then(|id| id.as_u64()) == Some(self.id)
     }
 
-    /// Whether the server has answered the request in the terms of the protocol, beside its status.
+    /// Returns true if the server answered the request with a JSON-RPC response in spite of its error status.
     fn is_answer_despite(&self, setback: &Setback, message: &Message) -> bool {
         let plain = matches!(setback.fault, HttpFault::Status { status, .. } if status < 500 && status != 429);
-        // A first request that is refused in other words than a modern server's is one to be tried otherwise.
+        // A probe that is refused with an error that is not modern is followed by the legacy era.
         let counts = match self.kind {
             Kind::Initialize | Kind::Probe => modern::is_modern_error(message),
             Kind::Listen | Kind::Repeatable | Kind::Once => true,

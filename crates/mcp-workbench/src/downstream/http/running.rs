@@ -1,5 +1,5 @@
-//! The requests that are not answered yet. One timer serves all of them: it is set when there is none, and looked at
-//! again when it rings, so that a request that is answered in time costs no timer.
+//! The unanswered requests. One timer serves all of them: it is set if there is none, and checked again when it
+//! fires, so that a request that is answered in time costs no timer.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -13,26 +13,26 @@ use crate::{
     wire::FrameTicket,
 };
 
-/// The requests of one link.
+/// The unanswered requests of one link.
 #[derive(Default)]
 pub(super) struct Running {
     requests: HashMap<FrameTicket, Request>,
-    /// No request is overdue before this. It may be early, never late.
+    /// No request times out before this time. It may be early, never late.
     next: Option<Instant>,
     alarm: Alarm,
 }
 
-/// A request that is not answered.
+/// An unanswered request.
 struct Request {
     id: u64,
     sending: Arc<Sending>,
     task: AbortHandle,
-    /// How long it may take, and when it has; nothing if it may take for ever.
+    /// The timeout and the deadline; `None` if the request may take forever.
     limit: Option<(Duration, Instant)>,
 }
 
 impl Running {
-    /// Notes a request that was begun.
+    /// Adds a request.
     pub(super) fn begin(
         &mut self,
         id: u64,
@@ -54,12 +54,12 @@ impl Running {
         ticket
     }
 
-    /// Forgets a request that was answered.
+    /// Removes an answered request.
     pub(super) fn end(&mut self, ticket: FrameTicket) {
         self.requests.remove(&ticket);
     }
 
-    /// Ends a request that is not wanted any more.
+    /// Ends a request that is no longer needed.
     pub(super) fn withdraw(&mut self, ticket: FrameTicket) -> Outcome {
         let Some(request) = self.requests.remove(&ticket) else {
             return Outcome::Unknown;
@@ -68,7 +68,7 @@ impl Running {
         request.sending.withdraw()
     }
 
-    /// What is known of the effects of a request.
+    /// Returns the known effects of a request.
     pub(super) fn outcome(&self, ticket: FrameTicket) -> Outcome {
         let request = self.requests.get(&ticket);
         request.map_or(Outcome::Unknown, |request| request.sending.outcome())
@@ -80,7 +80,7 @@ impl Running {
         }
     }
 
-    /// The failure of the next request that takes too long. Cancel-safe.
+    /// Returns the failure of the next request that times out. Cancel-safe.
     pub(super) async fn overdue(&mut self) -> LinkEvent {
         loop {
             self.alarm.wait(self.next).await;

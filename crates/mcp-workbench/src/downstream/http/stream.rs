@@ -1,4 +1,4 @@
-//! A stream of events that is being read, and its resumption after it broke.
+//! An event stream, and its resumption after it broke.
 
 use std::time::Duration;
 
@@ -12,13 +12,12 @@ use crate::{
     wire::{EventParser, MAX_FRAME_BYTES, StreamEvent},
 };
 
-/// How long to wait before a stream is resumed, unless its server says otherwise, and at most.
+/// The pause before a stream is resumed, unless its server names one, and its upper bound.
 const PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How often in a row a stream is resumed without anything new on it.
+/// Upper bound on the consecutive resumptions without a new event.
 const MAX_RESUMES: usize = 5;
-/// How long the end of a stream is waited for after its last message, so that its connection can be used
-/// again.
+/// How long the end of a stream is awaited after its last message, so that its connection can be reused.
 const END_PATIENCE: Duration = Duration::from_millis(250);
 
 pub(super) struct EventStream {
@@ -26,11 +25,9 @@ pub(super) struct EventStream {
     parser: EventParser,
 }
 
-/// Why there is no next event.
+/// The reason why there is no next event.
 pub(super) enum StreamEnd {
-    /// The stream ended or broke.
     Ended,
-    /// An event was too large.
     TooLarge,
 }
 
@@ -42,7 +39,7 @@ impl EventStream {
         }
     }
 
-    /// The next event. Cancel-safe: what was read stays in the parser.
+    /// Returns the next event. Cancel-safe: bytes that were read stay in the parser.
     pub(super) async fn next(&mut self) -> Result<StreamEvent, StreamEnd> {
         loop {
             match self.parser.next_event() {
@@ -57,14 +54,14 @@ impl EventStream {
         }
     }
 
-    /// Reads to the end, if that is near.
+    /// Reads to the end, if it arrives soon.
     pub(super) async fn finish(mut self) {
         let end = async { while self.next().await.is_ok() {} };
         let _ = tokio::time::timeout(END_PATIENCE, end).await;
     }
 }
 
-/// How far a stream was read, and when it may be resumed.
+/// The position in a stream, and when it may be resumed.
 #[derive(Debug, Clone)]
 pub(super) struct Position {
     pub(super) last_id: Option<String>,
@@ -72,7 +69,7 @@ pub(super) struct Position {
 }
 
 impl Position {
-    /// Takes what a stream has said; what it has not stays.
+    /// Adopts the event id and the retry time of a stream, if it has them.
     pub(super) fn advance(&mut self, stream: &EventStream) {
         if let Some(last_id) = stream.parser.last_id() {
             self.last_id = Some(last_id.to_owned());
@@ -83,14 +80,14 @@ impl Position {
     }
 }
 
-/// The stream of one request, resumed where that is possible. The request itself is never sent again.
+/// The stream of one request, resumed if possible. The request itself is never sent again.
 pub(super) struct ResumableStream<'a> {
     peer: &'a Peer,
-    /// What it may be resumed with; a modern server resumes nothing.
+    /// The handshake to resume with; `None` for a modern server, which cannot resume.
     agreed: Option<&'a Agreed>,
     stream: EventStream,
     position: Position,
-    /// How often it was resumed since the last event.
+    /// The number of resumptions since the last event.
     resumes: usize,
 }
 
@@ -102,7 +99,7 @@ impl<'a> ResumableStream<'a> {
         }
     }
 
-    /// A stream that is over when it breaks.
+    /// Creates a stream that is not resumed.
     pub(super) fn once(peer: &'a Peer, response: Response) -> Self {
         Self {
             peer,
@@ -133,7 +130,7 @@ impl<'a> ResumableStream<'a> {
         self.stream.finish().await;
     }
 
-    /// Asks for the rest of the stream, a few times.
+    /// Requests the rest of the stream, a few times.
     async fn resume(&mut self) -> Result<(), HttpFault> {
         self.position.advance(&self.stream);
         let (Some(agreed), Some(last_id)) = (self.agreed, &self.position.last_id) else {

@@ -1,5 +1,5 @@
-//! A link to a server of each kind of answer: what is sent in the modern era, what a probe finds out, and how
-//! requests end. The start of a server and its calls have tests of their own with the whole program.
+//! Links to servers with each kind of response: modern requests, probes, and ends of requests. The start of a server
+//! and its calls have integration tests.
 
 mod connections;
 mod modern;
@@ -23,10 +23,10 @@ use crate::{
     wire::{Answer, Message, RequestId},
 };
 
-/// Longer than any test: what ends one is an event.
+/// Longer than any test; tests end by events.
 const LONG: Duration = Duration::from_mins(1);
 
-/// A link to a server over this transport, with this limit for whatever has one.
+/// Returns a link over this transport, with this limit for all timeouts.
 fn link_over(remote: &Remote, protocol: RemoteProtocol, limit: Duration) -> Link {
     let headers = [
         ("Authorization", "Bearer x"),
@@ -51,7 +51,7 @@ fn link_over(remote: &Remote, protocol: RemoteProtocol, limit: Duration) -> Link
     Link::Http(Box::new(link))
 }
 
-/// A link to a modern server.
+/// Returns a link to a modern server.
 fn modern_link(remote: &Remote) -> Link {
     let mut link = link_over(remote, RemoteProtocol::Http, LONG);
     link.set_era(Era::Modern);
@@ -68,12 +68,12 @@ fn reply(head: &str, body: &str) -> String {
     format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\n\r\n{body}")
 }
 
-/// A JSON answer with this status.
+/// Returns a JSON response with this status.
 fn json_reply(status: &str, body: &str) -> String {
     reply(&format!("{status}\nContent-Type: application/json"), body)
 }
 
-/// The beginning of a stream of events that ends with the connection.
+/// Returns the beginning of an event stream that ends with the connection.
 fn stream(events: &str) -> String {
     format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n{events}"
@@ -90,7 +90,7 @@ fn empty_result(seen: &remote::Seen) -> Script {
     Script::Whole(json_reply("200 OK", &body))
 }
 
-/// The next thing that a link tells, in short.
+/// Describes the next event of a link.
 async fn heard(link: &mut Link) -> String {
     match link.next_event().await {
         LinkEvent::Message { message, origin } => {

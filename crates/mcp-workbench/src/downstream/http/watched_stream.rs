@@ -1,4 +1,5 @@
-//! The stream below hyper, which sees what really goes out: a call may be sent again only if no byte of it was written.
+//! The stream below hyper, which records the bytes that are actually sent: a call may be sent again only if no byte
+//! of it was written.
 
 use std::{
     io,
@@ -19,15 +20,15 @@ pub(super) struct Watcher(Mutex<Watched>);
 #[derive(Default)]
 struct Watched {
     sending: Option<Arc<Sending>>,
-    /// Its share of the bytes that wait to be sent.
+    /// Its share of the waiting bytes.
     share: Option<Share>,
-    /// hyper has taken the whole body.
+    /// Set when hyper has taken the whole body.
     is_taken: bool,
     written: usize,
 }
 
 impl Watcher {
-    /// Begins with the next request.
+    /// Starts to watch the next request.
     pub(super) fn watch(&self, sending: Option<Arc<Sending>>, share: Option<Share>) {
         *self.lock() = Watched {
             sending,
@@ -46,12 +47,12 @@ impl Watcher {
         self.lock().written
     }
 
-    /// Gives the share back if the request goes to another connection.
+    /// Takes the share if the request goes to another connection.
     pub(super) fn take_share(&self) -> Option<Share> {
         self.lock().share.take()
     }
 
-    /// Records that a byte is about to go out; false if the request was withdrawn.
+    /// Records that a byte is about to be sent; returns false if the request was withdrawn.
     fn begin(&self) -> bool {
         let watched = self.lock();
         watched.sending.as_ref().is_none_or(|it| it.begin())
@@ -61,7 +62,7 @@ impl Watcher {
         self.lock().written += bytes;
     }
 
-    /// Records that nothing waits in front of the stream.
+    /// Records that all bytes were flushed.
     fn flushed(&self) {
         let mut watched = self.lock();
         if watched.is_taken {
@@ -77,7 +78,7 @@ impl Watcher {
 pub(super) struct WatchedStream {
     stream: Box<dyn Stream>,
     watcher: Arc<Watcher>,
-    /// Why nothing can be written any more. A server that reads no more may have said why.
+    /// The failed write. The server may have sent the reason before, so reading continues.
     failure: Option<io::Error>,
 }
 
@@ -107,7 +108,7 @@ impl WatchedStream {
                 self.watcher.add_written(written);
                 Poll::Ready(Ok(written))
             }
-            // hyper would give up without a look at what the server has sent, so its next read fails instead.
+            // hyper would stop without reading what the server has sent, so the next read fails instead.
             Err(error) if self.watcher.written() > 0 => {
                 self.failure = Some(error);
                 context.waker().wake_by_ref();

@@ -25,7 +25,6 @@ fn next(cursor: &str) -> String {
     format!(r#","nextCursor":{cursor}"#)
 }
 
-/// No rules about what may be called.
 static NO_PERMISSIONS: Permissions = Permissions {
     allow: None,
     ask: Vec::new(),
@@ -46,7 +45,7 @@ fn rules(filters: &ToolFilters) -> ListRules<'_> {
     }
 }
 
-/// The list of one page with these definitions.
+/// Returns the list of one page with these definitions.
 fn list(definitions: &str, filters: &ToolFilters) -> ToolList {
     let mut walk = ListWalk::tools(ListBounds::default());
     let page = json(&format!(r#"{{"tools":[{definitions}]}}"#));
@@ -234,7 +233,7 @@ fn filters_take_tools_away_without_a_word() {
     }
 }
 
-/// Nothing is kept of a tool that is filtered out, so nothing is to be said of its double either.
+/// A filtered tool is dropped, so its duplicate is not reported either.
 #[test]
 fn a_doubled_name_that_is_filtered_out_is_not_mentioned() {
     let tools = ["x", "y", "x"].map(tool).join(",");

@@ -1,4 +1,4 @@
-//! The end of a child process, when we are late to read what it wrote.
+//! The exit of a child process whose output is read late.
 #![cfg(unix)]
 
 use std::process::Stdio;
@@ -7,7 +7,7 @@ use tokio_util::task::TaskTracker;
 
 use super::*;
 
-/// The link to a shell that has run this, when everything about its end is known but what it wrote.
+/// Returns the link to a shell that has run a script and exited, with its output still unread.
 fn late_link(script: &str) -> StdioLink {
     let mut shell = Command::new("/bin/sh")
         .args(["-c", script])
@@ -36,7 +36,7 @@ fn late_link(script: &str) -> StdioLink {
     }
 }
 
-/// The lines until the end that are no messages.
+/// Returns the lines until the end that are not messages.
 async fn lines(mut link: StdioLink) -> Vec<String> {
     let mut lines = Vec::new();
     loop {
@@ -51,7 +51,7 @@ async fn lines(mut link: StdioLink) -> Vec<String> {
 
 #[tokio::test]
 async fn last_words_count_however_late_they_are_read() {
-    // More than once, since it is left to chance what is looked at first.
+    // Repeated, because the order of the checks is random.
     for _ in 0..16 {
         let link = late_link("echo one; echo two; printf three");
         assert_eq!(lines(link).await, ["one", "two", "three"]);

@@ -1,4 +1,4 @@
-//! Snapshots come back as they were stored, and the rules are applied when they are read.
+//! Snapshots are read as they were stored, and the rules are applied after reading.
 
 use bytes::Bytes;
 use rawjson::RawJson;
@@ -42,7 +42,7 @@ fn learned(tools: &[&str]) -> Learned {
     }
 }
 
-/// A cache with the tools `a` and `b` of a server.
+/// Returns a cache with the tools `a` and `b` of a server.
 fn cached() -> (TempDir, ToolCache, Server) {
     let folder = TempDir::new().unwrap();
     let cache = Arc::new(ServerCache::new(Some(folder.path())));

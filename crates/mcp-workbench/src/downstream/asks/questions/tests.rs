@@ -1,4 +1,4 @@
-//! Who is asked what, and what is refused.
+//! Questions to clients of each era, and refusals.
 
 use pretty_assertions::assert_eq;
 

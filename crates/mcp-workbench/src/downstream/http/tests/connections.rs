@@ -1,4 +1,4 @@
-//! Requests on connections that were kept and have ended since, and what the head of a request says.
+//! Requests on idle connections that have ended, and the head of a request.
 
 use std::{
     io,
@@ -30,9 +30,9 @@ use crate::{
 
 /// A connection that looks alive until something is written to it.
 struct Dead {
-    /// How many bytes it takes before that shows.
+    /// The number of bytes that it accepts before it fails.
     takes: usize,
-    /// What is read once it shows.
+    /// The bytes that can be read after it failed.
     said: &'static [u8],
     shows: bool,
 }
@@ -74,7 +74,7 @@ impl AsyncWrite for Dead {
     }
 }
 
-/// Sends a request to an address for which two such connections were kept: the status of the answer, or why there is none.
+/// Sends a request with two such idle connections: returns the status of the response, or the error.
 async fn send(url: &str, sending: &Arc<Sending>, takes: usize, said: &'static [u8]) -> String {
     let url = Url::parse(url).unwrap();
     let client = address::client(&url).unwrap();
@@ -126,7 +126,7 @@ async fn what_a_dead_connection_took_a_byte_of_is_not_repeated() {
     assert_eq!(sending.outcome(), Outcome::Unknown);
 }
 
-/// A failed write does not tell what of it went out.
+/// A failed write does not show how much of it was sent.
 #[tokio::test]
 async fn what_is_encrypted_is_not_repeated() {
     let sending = Arc::<Sending>::default();
@@ -156,7 +156,7 @@ async fn what_was_taken_back_goes_nowhere() {
     assert_eq!(sending.outcome(), Outcome::NotSent);
 }
 
-/// Two headers with credentials could be read in two ways.
+/// Two headers with credentials would be ambiguous.
 #[tokio::test]
 async fn the_last_headers_take_the_place_of_others() {
     let remote = Remote::start(empty_result);

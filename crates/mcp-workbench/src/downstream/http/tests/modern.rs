@@ -1,4 +1,4 @@
-//! Requests to a modern server: their headers, their answers, and their ends.
+//! Requests to a modern server: their headers, their responses, and their ends.
 
 use std::{
     sync::{

@@ -1,4 +1,4 @@
-//! What a first request finds out of a server, and what follows where it is not a modern one.
+//! Probes of a server's era, and the fallback to the legacy era.
 
 use pretty_assertions::assert_eq;
 
@@ -17,7 +17,7 @@ fn error(id: &str, code: i64) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"m"}}}}"#)
 }
 
-/// A server that answers a probe like this, and else as a legacy server with sessions.
+/// A server that answers a probe like this, and otherwise as a legacy server with sessions.
 fn answering(probe: String) -> Remote {
     Remote::start(move |seen| match seen.method().as_str() {
         "server/discover" => Script::Whole(probe.clone()),
@@ -115,7 +115,7 @@ async fn everything_else_fails_the_probe_and_the_handshake_follows_on_the_same_l
     }
 }
 
-/// Makes a legacy connection of a link that was probed once, and checks what goes out.
+/// Falls back to the legacy era after a probe, and checks the requests.
 async fn fall_back(remote: &Remote, link: &mut Link) {
     link.set_era(Era::Legacy);
     assert!(link.cancels_by_notification());

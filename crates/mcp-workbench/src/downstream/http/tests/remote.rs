@@ -1,5 +1,5 @@
-//! A remote server of these tests: plain sockets and threads, so that every byte of an answer and every close is
-//! the test's own.
+//! A remote server for these tests: plain sockets and threads, so that the test controls every byte of a response and
+//! every close.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -10,25 +10,25 @@ use std::{
 
 use tokio::sync::mpsc;
 
-/// A request as it came.
+/// A request as it arrived.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     /// `POST` and the like.
     pub(super) verb: String,
-    /// Its headers, with names in small letters.
+    /// Its headers, with names in lower case.
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: String,
 }
 
 impl Seen {
-    /// The method of the message in it, or else its verb.
+    /// Returns the method of the message in it, or its verb.
     pub(super) fn method(&self) -> String {
         let message: serde_json::Value = serde_json::from_str(&self.body).unwrap_or_default();
         let method = message["method"].as_str();
         method.unwrap_or(&self.verb).to_owned()
     }
 
-    /// Its headers whose names begin like this.
+    /// Returns its headers whose names begin with a prefix.
     pub(super) fn headers(&self, prefix: &str) -> Vec<(&str, &str)> {
         let headers = self.headers.iter();
         headers
@@ -44,19 +44,19 @@ pub(super) enum Script {
     Whole(String),
     /// These bytes, and then nothing until the client closes the connection.
     Open(String),
-    /// These bytes, and the connection is closed.
+    /// These bytes; then the server closes the connection.
     Cut(String),
 }
 
 pub(super) struct Remote {
     pub(super) address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
-    /// Hears of each connection that was left open and that the client has closed.
+    /// Receives an event for each open connection that the client closes.
     closed: mpsc::UnboundedReceiver<()>,
     came: mpsc::UnboundedReceiver<()>,
 }
 
-/// What the threads of a server tell.
+/// The events that the threads of a server record.
 #[derive(Clone)]
 struct Journal {
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -65,7 +65,7 @@ struct Journal {
 }
 
 impl Remote {
-    /// A server with these answers.
+    /// Starts a server with these responses.
     pub(super) fn start(script: impl Fn(&Seen) -> Script + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -96,7 +96,7 @@ impl Remote {
         self.seen.lock().unwrap().clone()
     }
 
-    /// The methods of all requests so far.
+    /// Returns the methods of all requests so far.
     pub(super) fn methods(&self) -> Vec<String> {
         self.seen().iter().map(Seen::method).collect()
     }
@@ -106,7 +106,7 @@ impl Remote {
         self.came.recv().await.unwrap();
     }
 
-    /// Waits until the client has closed a connection that was left open.
+    /// Waits until the client closes an open connection.
     pub(super) async fn next_close(&mut self) {
         self.closed.recv().await.unwrap();
     }

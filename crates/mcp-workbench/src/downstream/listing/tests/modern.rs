@@ -1,4 +1,4 @@
-//! What only the lists of modern servers say: how long they may be kept, and what is sent as headers.
+//! Cache hints and headers, which only the lists of modern servers have.
 
 use pretty_assertions::assert_eq;
 

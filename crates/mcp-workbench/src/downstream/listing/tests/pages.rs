@@ -70,7 +70,7 @@ fn what_is_no_page_is_not_taken() {
     }
 }
 
-/// The notices of a walk in which the cursors come round, until it is over.
+/// Returns the notices of a walk whose cursors repeat, at its end.
 fn notices_of(cursors: &mut dyn Iterator<Item = String>) -> (usize, Vec<String>) {
     let mut walk = ListWalk::tools(ListBounds::default());
     let mut pages = 0;
@@ -117,7 +117,7 @@ fn a_walk_without_end_ends() {
     assert_eq!(notices_of(&mut just_enough), (100, Vec::new()));
 }
 
-/// The list of some pages that are read by these bounds, and the number of pages that were read.
+/// Returns the list of pages that are read within these bounds, and the number of pages that were read.
 fn bounded(pages: &[RawJson], bounds: ListBounds) -> (ToolList, usize) {
     let mut walk = ListWalk::tools(bounds);
     let mut read = 0;
@@ -210,7 +210,7 @@ fn a_list_of_too_many_bytes_is_incomplete() {
         );
         assert_eq!(list.incomplete, Some(incomplete));
     }
-    // Nothing is missing if the last page has only more around its tools.
+    // Nothing is missing if only the text around the tools of the last page exceeds the bound.
     let last = page(&[numbered(0), numbered(1)], "");
     let bounds = ListBounds {
         bytes: last.as_bytes().len() - 1,
@@ -222,7 +222,7 @@ fn a_list_of_too_many_bytes_is_incomplete() {
 
 #[test]
 fn everything_in_a_page_counts_against_its_bytes() {
-    // A definition shares the buffer of its page, so a page of padding is held as long as its tools.
+    // A definition shares the buffer of its page, so a padded page stays in memory as long as its tools.
     let padded = json(&format!(
         r#"{{"tools":[{}],"_meta":"{}","nextCursor":"a"}}"#,
         numbered(0),

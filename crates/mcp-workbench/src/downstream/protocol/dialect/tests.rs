@@ -1,4 +1,4 @@
-//! What servers of each era get of the requests of clients of each era.
+//! The requests of clients of each era, as servers of each era get them.
 
 use pretty_assertions::assert_eq;
 
@@ -45,7 +45,7 @@ fn modern(tasks: bool) -> Dialect {
     Dialect::modern(Some(&said), false)
 }
 
-/// The parameters of a call as the server gets them.
+/// Returns the parameters of a call as the server gets them.
 fn params(dialect: Dialect, call: &Call) -> String {
     let own = dialect.own_meta(&call.context.client);
     dialect

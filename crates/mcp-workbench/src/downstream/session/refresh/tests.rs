@@ -23,7 +23,6 @@ fn page(tools: &[&str], next: Option<&str>) -> Answer {
     Answer::Result(RawJson::parse(&Bytes::from(page)).unwrap())
 }
 
-/// No rules about what may be called.
 static NO_PERMISSIONS: Permissions = Permissions {
     allow: None,
     ask: Vec::new(),
@@ -68,7 +67,7 @@ fn known(status: &watch::Sender<Status>) -> Arc<ToolList> {
     status.borrow().tools.clone().unwrap()
 }
 
-/// A refresh whose reading has begun.
+/// Begins a reading.
 fn begun(refresh: &mut Refresh) -> Instant {
     refresh.announce();
     let now = Instant::now() + PAUSE;
