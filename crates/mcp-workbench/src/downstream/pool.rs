@@ -35,10 +35,10 @@ use crate::{
 };
 
 /// How long the shutdown waits for all processes: a little more than ending one takes.
-const LAST_WAIT: Duration = Duration::from_millis(4500);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(4500);
 
 /// How many events a slow subscriber may lag behind before it misses some.
-const EVENTS: usize = 256;
+const EVENT_CAPACITY: usize = 256;
 
 /// Decides if a server with an unchanged entry is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Pool {
                     Arc::clone(&shutdown),
                 )),
                 shutdown,
-                events: broadcast::channel(EVENTS).0,
+                events: broadcast::channel(EVENT_CAPACITY).0,
                 tool_cache: Arc::new(ToolCache::new(
                     Arc::clone(pins.cache()),
                     config.state.as_deref(),
@@ -209,7 +209,7 @@ impl Pool {
             });
         }
         self.tasks.close();
-        let left = (since + LAST_WAIT).saturating_duration_since(Instant::now());
+        let left = (since + SHUTDOWN_TIMEOUT).saturating_duration_since(Instant::now());
         if timeout(left, self.tasks.wait()).await.is_err() {
             tracing::warn!("timed out stopping some servers");
         }

@@ -31,20 +31,20 @@ use crate::{
 
 /// How long output is read after the exit of the process. A child of it may keep the pipe open, and responses that
 /// were written before the exit still count.
-const DRAIN: Duration = Duration::from_millis(400);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(400);
 /// Upper bound on what is read after that without waiting. It exceeds the capacity of a pipe, because the workbench
 /// itself may be late.
-const DRAIN_BYTES: usize = 1024 * 1024;
+const MAX_DRAIN_BYTES: usize = 1024 * 1024;
 /// How long the last lines of stderr are awaited.
-const STDERR_WAIT: Duration = Duration::from_millis(200);
+const STDERR_TIMEOUT: Duration = Duration::from_millis(200);
 /// The number of consecutive lines that are not MCP messages after which the connection ends.
-pub(crate) const BAD_LINES: usize = 1000;
+pub(crate) const MAX_BAD_LINES: usize = 1000;
 /// How long a process may leave its input unread.
-pub(crate) const WRITE_PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The number of stderr lines that are stored, and the bounds on the bytes read and the characters stored of each.
-const STDERR_LINES: usize = 20;
-const STDERR_LINE_BYTES: usize = 64 * 1024;
-const STDERR_LINE_CHARACTERS: usize = 2000;
+const MAX_STDERR_LINES: usize = 20;
+const MAX_STDERR_LINE_BYTES: usize = 64 * 1024;
+const MAX_STDERR_LINE_CHARACTERS: usize = 2000;
 
 type Variables = IndexMap<OsString, OsString>;
 
@@ -108,7 +108,7 @@ impl StdioLink {
     /// Queues a message to the server.
     pub(crate) fn send<'a>(&mut self, message: impl Into<Outgoing<'a>>) -> FrameTicket {
         self.stalls_at
-            .get_or_insert_with(|| Instant::now() + WRITE_PATIENCE);
+            .get_or_insert_with(|| Instant::now() + WRITE_TIMEOUT);
         self.writer.push(message)
     }
 
@@ -130,7 +130,7 @@ impl StdioLink {
     /// Restarts the time that the process has to read its input.
     pub(crate) fn excuse_stall(&mut self) {
         if let Some(stalls_at) = &mut self.stalls_at {
-            *stalls_at = Instant::now() + WRITE_PATIENCE;
+            *stalls_at = Instant::now() + WRITE_TIMEOUT;
         }
     }
 
@@ -174,7 +174,7 @@ impl StdioLink {
                 }
                 written = self.writer.write_some(), if writes => {
                     let waits = !self.writer.outbox().is_empty();
-                    self.stalls_at = waits.then(|| Instant::now() + WRITE_PATIENCE);
+                    self.stalls_at = waits.then(|| Instant::now() + WRITE_TIMEOUT);
                     if written.is_err() {
                         self.writer_broken = true;
                         self.over_soon();
@@ -191,7 +191,7 @@ impl StdioLink {
                     self.exit.get_or_insert(Exit::Closed);
                     if !self.output_ended {
                         // Output that was written before the exit counts, however late it is read.
-                        let _ = self.reader.read_ready(DRAIN_BYTES).await;
+                        let _ = self.reader.read_ready(MAX_DRAIN_BYTES).await;
                         self.output_ended = true;
                     }
                 }
@@ -229,7 +229,7 @@ impl StdioLink {
             };
         }
         self.bad_lines += 1;
-        if self.bad_lines < BAD_LINES {
+        if self.bad_lines < MAX_BAD_LINES {
             LinkEvent::BadLine(frame)
         } else {
             LinkEvent::Nonsense
@@ -237,7 +237,8 @@ impl StdioLink {
     }
 
     fn over_soon(&mut self) {
-        self.over_at.get_or_insert_with(|| Instant::now() + DRAIN);
+        self.over_at
+            .get_or_insert_with(|| Instant::now() + DRAIN_TIMEOUT);
     }
 }
 
@@ -321,7 +322,7 @@ impl StderrTail {
     }
 
     async fn finished_tail(&mut self) -> Vec<String> {
-        let _ = tokio::time::timeout(STDERR_WAIT, &mut self.reading).await;
+        let _ = tokio::time::timeout(STDERR_TIMEOUT, &mut self.reading).await;
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().cloned().collect()
     }
@@ -338,14 +339,14 @@ async fn read_stderr(
     lines: Arc<Mutex<std::collections::VecDeque<String>>>,
     secrets: Secrets,
 ) {
-    let mut reader = LineReader::with_limit(stderr, STDERR_LINE_BYTES);
+    let mut reader = LineReader::with_limit(stderr, MAX_STDERR_LINE_BYTES);
     while let Ok(Some(line)) = reader.next().await {
         let Some(line) = stderr_line(&line, &secrets) else {
             continue;
         };
         tracing::debug!("stderr: {}", visible(&line));
         let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == STDERR_LINES {
+        if lines.len() == MAX_STDERR_LINES {
             lines.pop_front();
         }
         lines.push_back(line);
@@ -362,7 +363,7 @@ fn stderr_line(line: &Line, secrets: &Secrets) -> Option<String> {
     };
     let text = String::from_utf8_lossy(bytes);
     let text = secrets.redact(text.trim_end());
-    Some(text.chars().take(STDERR_LINE_CHARACTERS).collect())
+    Some(text.chars().take(MAX_STDERR_LINE_CHARACTERS).collect())
 }
 
 #[cfg(test)]

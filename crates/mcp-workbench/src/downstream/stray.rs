@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use crate::config::Secrets;
 
 /// Upper bound on the characters that are stored.
-const CHARACTERS: usize = 200;
+const MAX_CHARACTERS: usize = 200;
 
 /// The first such line of a server, without secrets.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ impl StrayText {
         let text = text.trim();
         if !text.is_empty() {
             self.0
-                .get_or_init(|| secrets.redact(text).chars().take(CHARACTERS).collect());
+                .get_or_init(|| secrets.redact(text).chars().take(MAX_CHARACTERS).collect());
         }
     }
 

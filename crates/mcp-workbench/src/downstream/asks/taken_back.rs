@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Upper bound on how long a cancelled call without an answer counts.
-const MEMORY: Duration = Duration::from_mins(1);
+const MAX_AGE: Duration = Duration::from_mins(1);
 
 /// The cancelled calls of one connection.
 #[derive(Default)]
@@ -34,7 +34,7 @@ impl TakenBack {
 
     /// Records a cancelled call of this client.
     pub(crate) fn insert(&mut self, id: u64, client: ClientId, principal: Principal, at: Instant) {
-        self.calls.retain(|_, call| at < call.at + MEMORY);
+        self.calls.retain(|_, call| at < call.at + MAX_AGE);
         let call = TakenCall {
             client,
             principal,
@@ -61,7 +61,7 @@ impl TakenBack {
     fn recent(&self, now: Instant) -> impl Iterator<Item = &TakenCall> {
         self.calls
             .values()
-            .filter(move |call| now < call.at + MEMORY)
+            .filter(move |call| now < call.at + MAX_AGE)
     }
 }
 
@@ -79,7 +79,7 @@ mod tests {
         assert!(calls.answered(2) && !calls.answered(2));
         assert!(!calls.has_other_than(ClientId(1), now));
         assert!(calls.has_other_than(ClientId(2), now));
-        let later = now + MEMORY;
+        let later = now + MAX_AGE;
         assert!(!calls.has_other_than(ClientId(2), later));
         calls.insert(3, ClientId(3), Principal::Anybody, later);
         assert_eq!(calls.calls.len(), 1, "the old one is forgotten");

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// How long a question waits. The asking call fails after that, so it must be short.
-const WAIT: Duration = Duration::from_millis(750);
+const ATTRIBUTION_TIMEOUT: Duration = Duration::from_millis(750);
 /// Upper bound on the waiting questions.
 const MAX_WAITING: usize = 32;
 
@@ -52,7 +52,7 @@ pub(crate) fn take_question(session: &mut Session, request: Request, origin: Ori
     if addressee.is_none() && may_be_told_later(session, &request, origin) {
         session.unattributed.waiting.push(UnattributedQuestion {
             request,
-            until: Instant::now() + WAIT,
+            until: Instant::now() + ATTRIBUTION_TIMEOUT,
         });
         return;
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::stdio::{BAD_LINES, WRITE_PATIENCE};
+use super::stdio::{MAX_BAD_LINES, WRITE_TIMEOUT};
 use crate::{visible::visible, wire::MAX_FRAME_BYTES};
 
 pub(crate) use call::CallError;
@@ -18,19 +18,19 @@ pub(crate) use http::HttpFault;
 pub(crate) use oauth::{Lack, SignInNeeded};
 
 /// Upper bound on the stderr text in an error message.
-const STDERR_CHARACTERS: usize = 500;
+const MAX_STDERR_CHARACTERS: usize = 500;
 
 /// The reason why the workbench stops a running server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum GiveUp {
     /// It writes only lines that are not MCP messages.
-    #[error("wrote {BAD_LINES} consecutive lines that are not MCP messages")]
+    #[error("wrote {MAX_BAD_LINES} consecutive lines that are not MCP messages")]
     Nonsense,
     /// It writes a message without ever ending it.
     #[error("wrote a message larger than {} MiB without ending it", MAX_FRAME_BYTES / (1024 * 1024))]
     EndlessMessage,
     /// It does not read its input.
-    #[error("did not read its input for {} s", WRITE_PATIENCE.as_secs())]
+    #[error("did not read its input for {} s", WRITE_TIMEOUT.as_secs())]
     NotReading,
     /// It runs but does not respond.
     #[error("did not answer a ping after its calls had timed out")]
@@ -72,7 +72,7 @@ fn stderr_part(lines: &[String]) -> String {
         .map(|line| visible(line))
         .collect::<Vec<_>>()
         .join(" | ");
-    let surplus = shown.chars().count().saturating_sub(STDERR_CHARACTERS);
+    let surplus = shown.chars().count().saturating_sub(MAX_STDERR_CHARACTERS);
     let shown: String = shown.chars().skip(surplus).collect();
     format!("; stderr: {shown}")
 }

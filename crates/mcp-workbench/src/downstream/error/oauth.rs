@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Upper bound on the scopes in a message.
-const MOST_SCOPES: usize = 10;
+const MAX_SCOPES: usize = 10;
 
 /// The error of a server that requires a sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,9 +93,9 @@ fn missing(scopes: &[String]) -> String {
     if scopes.is_empty() {
         return String::new();
     }
-    let shown = scopes.iter().take(MOST_SCOPES);
+    let shown = scopes.iter().take(MAX_SCOPES);
     let shown: Vec<String> = shown.map(|it| format!("'{}'", visible(it))).collect();
-    let more = match scopes.len().saturating_sub(MOST_SCOPES) {
+    let more = match scopes.len().saturating_sub(MAX_SCOPES) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };

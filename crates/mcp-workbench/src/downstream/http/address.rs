@@ -25,7 +25,7 @@ const OUR_NAME: HeaderValue =
     HeaderValue::from_static(concat!("mcp-workbench/", env!("CARGO_PKG_VERSION")));
 
 /// Headers that the transport sets. An entry must not change them.
-const OURS: &[&str] = &[
+const TRANSPORT_HEADERS: &[&str] = &[
     "accept",
     "accept-encoding",
     "connection",
@@ -68,7 +68,7 @@ pub(super) fn headers(endpoint: &RemoteEndpoint) -> Result<HeaderMap, ConnectErr
 }
 
 fn is_ours(name: &str) -> bool {
-    OURS.contains(&name) || name.starts_with(PARAMETER_PREFIX)
+    TRANSPORT_HEADERS.contains(&name) || name.starts_with(PARAMETER_PREFIX)
 }
 
 /// Adds the headers that every request has besides those of the entry: `Host`, the user agent, and the credentials of

@@ -28,10 +28,10 @@ use super::{
 use crate::dial::{ConnectFault, Connector};
 
 /// Upper bound on idle connections: as many as calls may run.
-const MOST_IDLE: usize = 64;
+const MAX_IDLE: usize = 64;
 /// How long connections stay idle: a little less than servers keep them open (5 s is common), since a call that meets
 /// the end of its connection cannot be sent again.
-const IDLE_PATIENCE: Duration = Duration::from_secs(4);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The reason why a request has no response.
 #[derive(Debug, Error)]
@@ -147,7 +147,7 @@ impl Client {
         loop {
             self.has_idle.notified().await;
             while !self.idle().is_empty() {
-                sleep(IDLE_PATIENCE).await;
+                sleep(IDLE_TIMEOUT).await;
                 self.idle().retain(is_fresh);
             }
         }
@@ -179,7 +179,7 @@ impl Client {
         if idle.is_empty() {
             self.has_idle.notify_one();
         }
-        if idle.len() < MOST_IDLE {
+        if idle.len() < MAX_IDLE {
             idle.push(connection);
         }
     }
@@ -190,7 +190,7 @@ impl Client {
 }
 
 fn is_fresh(connection: &HttpConnection) -> bool {
-    connection.idle_since.elapsed() < IDLE_PATIENCE
+    connection.idle_since.elapsed() < IDLE_TIMEOUT
 }
 
 /// A response whose body is still to be read. Dropping it before that closes its connection.

@@ -23,9 +23,9 @@ use crate::{
 /// Upper bound on the redirects of one request.
 const MAX_REDIRECTS: usize = 3;
 /// Upper bound on an ignored body that is read so that its connection can be reused.
-const EMPTY_BYTES: usize = 64 * 1024;
+const MAX_DISCARD_BYTES: usize = 64 * 1024;
 /// The timeout for reading it.
-const DISCARD_PATIENCE: Duration = Duration::from_secs(1);
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The body of a success.
 pub(super) enum Reply {
@@ -211,5 +211,5 @@ fn note_redirect(peer: &Peer, old: &Url, new: &Target) {
 
 /// Reads an ignored body, so that its connection can be reused.
 pub(super) async fn discard(response: Response) {
-    let _ = tokio::time::timeout(DISCARD_PATIENCE, whole(response, EMPTY_BYTES)).await;
+    let _ = tokio::time::timeout(DISCARD_TIMEOUT, whole(response, MAX_DISCARD_BYTES)).await;
 }

@@ -25,10 +25,10 @@ use crate::{
 };
 
 /// Upper bounds on the part of a body that describes an error: bytes read, time, and characters shown.
-const READ_BYTES: usize = 8 * 1024;
-const READ_PATIENCE: Duration = Duration::from_secs(2);
-const SHOWN_CHARACTERS: usize = 200;
-const TYPE_CHARACTERS: usize = 100;
+const MAX_READ_BYTES: usize = 8 * 1024;
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
+const MAX_EXCERPT_CHARACTERS: usize = 200;
+const MAX_TYPE_CHARACTERS: usize = 100;
 
 /// A failed request.
 #[derive(Debug, Clone)]
@@ -112,7 +112,7 @@ pub(super) fn encoded(response: &Response) -> Option<HttpFault> {
     let plain = encoding.is_empty() || encoding.eq_ignore_ascii_case("identity");
     (!plain).then(|| HttpFault::Encoded {
         status: response.status().as_u16(),
-        encoding: cut(encoding, TYPE_CHARACTERS),
+        encoding: cut(encoding, MAX_TYPE_CHARACTERS),
     })
 }
 
@@ -147,7 +147,7 @@ pub(super) fn is_type(response: &Response, wanted: &str) -> bool {
 /// Returns a printable name of a redirect's target: its origin if that differs, otherwise its path.
 pub(super) fn place(here: &Url, target: &Url, secrets: &Secrets) -> String {
     if target.origin() == here.origin() {
-        cut(&secrets.redact(target.path()), SHOWN_CHARACTERS)
+        cut(&secrets.redact(target.path()), MAX_EXCERPT_CHARACTERS)
     } else {
         secrets.redact(&origin(target)).into_owned()
     }
@@ -192,7 +192,7 @@ fn outcome_of(status: StatusCode) -> Outcome {
 
 fn content_type(response: &Response, secrets: &Secrets) -> Option<String> {
     let value = text_of(response, &CONTENT_TYPE)?;
-    Some(cut(&secrets.redact(value), TYPE_CHARACTERS))
+    Some(cut(&secrets.redact(value), MAX_TYPE_CHARACTERS))
 }
 
 /// Returns `Retry-After` in seconds. Its other form, a date, is ignored.
@@ -208,14 +208,14 @@ fn text_of<'a>(response: &'a Response, name: &HeaderName) -> Option<&'a str> {
 async fn beginning(mut response: Response) -> Vec<u8> {
     let mut body = Vec::new();
     let read = async {
-        while body.len() < READ_BYTES
+        while body.len() < MAX_READ_BYTES
             && let Ok(Some(chunk)) = response.chunk().await
         {
             body.extend_from_slice(&chunk);
         }
     };
-    let _ = timeout(READ_PATIENCE, read).await;
-    body.truncate(READ_BYTES);
+    let _ = timeout(READ_TIMEOUT, read).await;
+    body.truncate(MAX_READ_BYTES);
     body
 }
 
@@ -223,7 +223,7 @@ async fn beginning(mut response: Response) -> Vec<u8> {
 fn excerpt(body: &[u8], secrets: &Secrets) -> String {
     let text = String::from_utf8_lossy(body);
     let text = secrets.redact(text.trim());
-    cut(&visible(&text), SHOWN_CHARACTERS)
+    cut(&visible(&text), MAX_EXCERPT_CHARACTERS)
 }
 
 fn cut(text: &str, characters: usize) -> String {

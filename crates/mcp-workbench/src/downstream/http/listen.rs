@@ -24,7 +24,7 @@ use crate::{
 
 /// Upper bounds on the consecutive failures of the optional stream, and on the pause between them.
 const MAX_FAILURES: u32 = 10;
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// Reads the GET stream of a Streamable HTTP server, as long as the server offers one.
 pub(super) async fn listen(peer: Arc<Peer>, agreed: Agreed) {
@@ -51,7 +51,7 @@ async fn hear_all(peer: &Peer, agreed: Agreed) {
                 let heard = hear(peer, &mut stream).await;
                 position.advance(&stream);
                 // A stream that was closed after a long quiet time has not failed.
-                let lasted = began.elapsed() > LONGEST_PAUSE;
+                let lasted = began.elapsed() > MAX_PAUSE;
                 failures = if heard || lasted { 0 } else { failures + 1 };
             }
             Ok(response) if response.status().is_server_error() => failures += 1,
@@ -60,7 +60,7 @@ async fn hear_all(peer: &Peer, agreed: Agreed) {
             Err(_) => failures += 1,
         }
         let pause = position.pause * 2_u32.pow(failures);
-        tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
+        tokio::time::sleep(pause.min(MAX_PAUSE)).await;
     }
 }
 

@@ -57,11 +57,11 @@ use crate::{
 };
 
 /// Upper bound on the messages that wait for the server's task; beyond it, nothing more is read.
-const EVENTS: usize = 32;
+const EVENT_CAPACITY: usize = 32;
 /// The generation of the first session.
 const FIRST_GENERATION: u64 = 1;
 /// The timeout for ending a session after the link was dropped.
-const FAREWELL: Duration = Duration::from_secs(2);
+const END_SESSION_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The connection to a remote server.
 pub(super) struct HttpLink {
@@ -99,7 +99,7 @@ impl HttpLink {
         let client = address::client(&url)?;
         address::add_usual(&mut headers, &url, &client);
         let target = client.target(url).ok_or_else(address::unusable)?;
-        let (sender, events) = mpsc::channel(EVENTS);
+        let (sender, events) = mpsc::channel(EVENT_CAPACITY);
         let reached = (client, target, headers);
         let mut link = Self {
             peer: Arc::new(Peer::new(
@@ -308,7 +308,7 @@ impl Drop for HttpLink {
         if agreed.session.is_none() {
             return;
         }
-        let until = self.closing_since.unwrap_or_else(Instant::now) + FAREWELL;
+        let until = self.closing_since.unwrap_or_else(Instant::now) + END_SESSION_TIMEOUT;
         let delete = Arc::clone(&self.peer).delete(target, agreed);
         self.background.spawn(async move {
             // 405 means that the server ends sessions itself; other errors cannot be handled.

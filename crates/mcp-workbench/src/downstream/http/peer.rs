@@ -36,13 +36,13 @@ use crate::{
 };
 
 /// Upper bound on the notifications and responses that are being sent at once.
-const SENDERS: usize = 8;
+const MAX_SENDERS: usize = 8;
 /// The session header in requests and in the response to `initialize`.
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(names::PROTOCOL_VERSION);
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// How long calls wait until the GET stream is open.
-const LISTENING_PATIENCE: Duration = Duration::from_millis(500);
+const LISTENING_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// An event of a connection, for the link that owns it.
 pub(super) enum Event {
@@ -140,7 +140,7 @@ impl Peer {
             stage: watch::Sender::new(Stage::Opening(None)),
             listening: watch::Sender::new(false),
             backlog: Backlog::default(),
-            senders: Semaphore::new(SENDERS),
+            senders: Semaphore::new(MAX_SENDERS),
             events,
         }
     }
@@ -225,7 +225,7 @@ impl Peer {
         }
         let mut listening = self.listening.subscribe();
         let listens = listening.wait_for(|listening| *listening);
-        let waited = tokio::time::timeout(LISTENING_PATIENCE, listens).await;
+        let waited = tokio::time::timeout(LISTENING_TIMEOUT, listens).await;
         if waited.is_err() {
             self.listening.send_replace(true);
         }

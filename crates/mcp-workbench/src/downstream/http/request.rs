@@ -32,7 +32,7 @@ const MAX_REPEATS: u32 = 3;
 /// The pause before the first retry; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// Upper bound on the `Retry-After` of a server.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
 
 /// The kind of a request, which determines if it may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ enum Cure {
 impl RequestTask {
     /// Runs the request to its end and reports the outcome to the link.
     pub(super) async fn run(mut self) {
-        let deadline = Instant::now() + self.patience();
+        let deadline = Instant::now() + self.caller_timeout();
         let Err(setback) = self.settle(deadline).await else {
             return;
         };
@@ -125,7 +125,7 @@ impl RequestTask {
     }
 
     /// Returns how long the caller of the request waits at least.
-    fn patience(&self) -> Duration {
+    fn caller_timeout(&self) -> Duration {
         let times = self.peer.times;
         match self.kind {
             Kind::Once => times.call.min(times.max_call),
@@ -196,7 +196,7 @@ impl RequestTask {
                 status: 429,
                 retry_after: Some(wait),
                 ..
-            } if !tried.waited && *wait <= LONGEST_WAIT && Instant::now() + *wait < deadline => {
+            } if !tried.waited && *wait <= MAX_RETRY_AFTER && Instant::now() + *wait < deadline => {
                 tried.waited = true;
                 Cure::Again(*wait)
             }

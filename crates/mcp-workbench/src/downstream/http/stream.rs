@@ -14,11 +14,11 @@ use crate::{
 
 /// The pause before a stream is resumed, unless its server names one, and its upper bound.
 const PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// Upper bound on the consecutive resumptions without a new event.
 const MAX_RESUMES: usize = 5;
 /// How long the end of a stream is awaited after its last message, so that its connection can be reused.
-const END_PATIENCE: Duration = Duration::from_millis(250);
+const STREAM_END_TIMEOUT: Duration = Duration::from_millis(250);
 
 pub(super) struct EventStream {
     response: Response,
@@ -57,7 +57,7 @@ impl EventStream {
     /// Reads to the end, if it arrives soon.
     pub(super) async fn finish(mut self) {
         let end = async { while self.next().await.is_ok() {} };
-        let _ = tokio::time::timeout(END_PATIENCE, end).await;
+        let _ = tokio::time::timeout(STREAM_END_TIMEOUT, end).await;
     }
 }
 
@@ -75,7 +75,7 @@ impl Position {
             self.last_id = Some(last_id.to_owned());
         }
         if let Some(pause) = stream.parser.retry() {
-            self.pause = pause.min(LONGEST_PAUSE);
+            self.pause = pause.min(MAX_PAUSE);
         }
     }
 }

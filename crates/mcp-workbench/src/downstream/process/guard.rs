@@ -12,18 +12,18 @@ use std::{
 
 use rustix::process::{Pid, Signal};
 
-use super::sweep::{Found, QUIET_LOOKS, everybody};
+use super::sweep::{Found, QUIET_ROUNDS, everybody};
 
 /// The first argument that makes this program a guard. It is not a command for users.
 pub(crate) const GUARD_ARGUMENT: &str = "guard-process-trees";
 
 /// Grace period for process trees to exit after their stdin was closed.
-const GRACE: Duration = Duration::from_secs(1);
+const GRACE_PERIOD: Duration = Duration::from_secs(1);
 /// How long the guard continues to kill while it still finds processes.
-const GIVE_UP: Duration = Duration::from_secs(5);
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The line that ends the guard without killing anything.
 const DISMISSED: &str = "dismissed";
-const PAUSE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The workbench's handle of the guard.
 pub(super) struct Guard {
@@ -109,13 +109,13 @@ fn end_all(marker: &str, groups: &HashSet<i32>) {
     let newest = clock_ticks();
     let mut asked = false;
     let mut quiet_looks = 0;
-    while began.elapsed() < GIVE_UP {
+    while began.elapsed() < KILL_TIMEOUT {
         let left = survivors(marker, groups, newest);
         quiet_looks = if left.is_empty() { quiet_looks + 1 } else { 0 };
-        if quiet_looks == QUIET_LOOKS {
+        if quiet_looks == QUIET_ROUNDS {
             return;
         }
-        if began.elapsed() >= GRACE {
+        if began.elapsed() >= GRACE_PERIOD {
             left.iter().for_each(Found::kill);
         } else if !left.is_empty() && !std::mem::replace(&mut asked, true) {
             for found in &left {
@@ -150,5 +150,5 @@ fn clock_ticks() -> Option<u64> {
     reason = "the guard has no runtime: it is one thread that does nothing else"
 )]
 fn pause() {
-    std::thread::sleep(PAUSE);
+    std::thread::sleep(POLL_INTERVAL);
 }

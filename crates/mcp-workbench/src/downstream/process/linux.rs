@@ -28,12 +28,12 @@ use tokio_util::task::TaskTracker;
 use super::{
     Exit, Spawned, end,
     guard::Guard,
-    sweep::{Found, MARKER_VARIABLE, QUIET_LOOKS, children},
+    sweep::{Found, MARKER_VARIABLE, QUIET_ROUNDS, children},
 };
 use crate::rare::Rare;
 
 /// Upper bound on the rounds of a sweep, and the pause between two rounds.
-const SWEEP_LOOKS: u32 = 100;
+const MAX_SWEEP_ROUNDS: u32 = 100;
 const SWEEP_PAUSE: Duration = Duration::from_millis(5);
 
 /// All processes of this workbench.
@@ -146,7 +146,7 @@ impl ProcessTable {
             return;
         }
         guard.dismiss();
-        for _ in 0..SWEEP_LOOKS {
+        for _ in 0..MAX_SWEEP_ROUNDS {
             if !guard.is_alive() {
                 return;
             }
@@ -222,10 +222,10 @@ impl ProcessTable {
     /// Kills adopted processes that carry `marker`, or all of them, until none is found.
     async fn sweep(&self, marker: Option<&str>) {
         let mut quiet_looks = 0;
-        for _ in 0..SWEEP_LOOKS {
+        for _ in 0..MAX_SWEEP_ROUNDS {
             let found: Vec<Found> = self.adopted(marker);
             quiet_looks = if found.is_empty() { quiet_looks + 1 } else { 0 };
-            if quiet_looks == QUIET_LOOKS {
+            if quiet_looks == QUIET_ROUNDS {
                 return;
             }
             found.iter().for_each(Found::kill);
@@ -312,7 +312,7 @@ impl Process {
     /// Kills the group and everything that left it, and reaps the leader.
     pub(super) async fn kill_tree(mut self) {
         let _ = kill_process_group(self.pid, Signal::KILL);
-        let _ = tokio::time::timeout(SWEEP_PAUSE * SWEEP_LOOKS, self.exited()).await;
+        let _ = tokio::time::timeout(SWEEP_PAUSE * MAX_SWEEP_ROUNDS, self.exited()).await;
         // Processes that the leader started become our children only after it has exited.
         self.table.sweep(Some(&self.marker)).await;
         let reaped = self.child.try_wait().is_ok_and(|status| status.is_some());

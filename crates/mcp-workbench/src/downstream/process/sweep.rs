@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 pub(super) const MARKER_VARIABLE: &str = "MCP_WORKBENCH_PROCESS";
 
 /// The number of consecutive rounds that must find nothing: during `exec` a process has no environment for a moment.
-pub(super) const QUIET_LOOKS: u32 = 2;
+pub(super) const QUIET_ROUNDS: u32 = 2;
 
 /// A process that is held by a pidfd.
 pub(super) struct Found {

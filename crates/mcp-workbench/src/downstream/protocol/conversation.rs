@@ -23,7 +23,7 @@ use crate::{
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 
 /// Upper bound on the server's text in an error.
-const MESSAGE_CHARACTERS: usize = 4000;
+const MAX_MESSAGE_CHARACTERS: usize = 4000;
 
 /// The connection to a server during its start.
 pub(crate) struct Conversation<'a> {
@@ -206,7 +206,7 @@ pub(crate) fn error_message(error: &RawJson, secrets: &Secrets) -> String {
         .and_then(RawJson::as_text)
         .unwrap_or_default();
     let mut message = secrets.redact(&message).into_owned();
-    if let Some((end, _)) = message.char_indices().nth(MESSAGE_CHARACTERS) {
+    if let Some((end, _)) = message.char_indices().nth(MAX_MESSAGE_CHARACTERS) {
         message.truncate(end);
         message.push('…');
     }

@@ -26,8 +26,8 @@ use crate::{
 const NEWEST_LEGACY_REVISION: &str = LEGACY_REVISIONS[LEGACY_REVISIONS.len() - 1];
 
 /// The most versions of a server that an error lists, and the most characters of each.
-const LISTED_VERSIONS: usize = 10;
-const VERSION_CHARACTERS: usize = 40;
+const MAX_LISTED_VERSIONS: usize = 10;
+const MAX_VERSION_CHARACTERS: usize = 40;
 
 /// A server whose era is known.
 pub(crate) struct Met {
@@ -93,14 +93,14 @@ impl Conversation<'_> {
 
     /// Connects to a server that is not known to be legacy. If it does not answer `server/discover` in time,
     /// `initialize` is sent too, and the first response decides.
-    pub(crate) async fn probe(&mut self, patience: Duration) -> Result<Probed, ConnectError> {
+    pub(crate) async fn probe(&mut self, limit: Duration) -> Result<Probed, ConnectError> {
         if self.link.fixed_era() == Some(Era::Legacy) {
             return self.initialize().await.map(Probed::Met);
         }
         let phase = StartPhase::Discover;
         self.speak(Dialect::modern(None, self.asks.has_roots()));
         let probe = self.send(phase, &ObjectText::new().finish());
-        let answer = timeout(patience, self.answer(phase, probe, None)).await;
+        let answer = timeout(limit, self.answer(phase, probe, None)).await;
         let mut wants_access = None;
         let (unanswered, certainty) = match answer {
             Ok(Ok((_, answer))) => match Discovered::of(&answer) {
@@ -268,12 +268,12 @@ fn no_common_version(answer: &Answer, secrets: &Secrets) -> ConnectError {
     let versions = versions.and_then(|it| it.elements()).unwrap_or_default();
     let versions = versions.iter().filter_map(RawJson::as_text);
     let versions: Vec<String> = versions
-        .take(LISTED_VERSIONS)
+        .take(MAX_LISTED_VERSIONS)
         .map(|it| {
             secrets
                 .redact(&it)
                 .chars()
-                .take(VERSION_CHARACTERS)
+                .take(MAX_VERSION_CHARACTERS)
                 .collect()
         })
         .collect();

@@ -17,9 +17,9 @@ use crate::{
 
 /// The pause before a subscription that ended is reopened. Each early end doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+const MAX_PAUSE: Duration = Duration::from_mins(1);
 /// A subscription that was open for this long did not end early.
-const LONG: Duration = Duration::from_mins(1);
+const STABLE_AFTER: Duration = Duration::from_mins(1);
 
 /// The notifications that a server offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -153,13 +153,13 @@ impl Subscription {
         let Some(open) = self.open.take_if(|open| open.id == id) else {
             return;
         };
-        if now >= open.since + LONG {
+        if now >= open.since + STABLE_AFTER {
             self.ends = 0;
         }
         let pause = FIRST_PAUSE.saturating_mul(1 << self.ends.min(16));
         self.ends += 1;
         self.missed = true;
-        self.due = Some(now + pause.min(LONGEST_PAUSE));
+        self.due = Some(now + pause.min(MAX_PAUSE));
     }
 
     /// Returns true after the first early end.
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(subscription.due(), Some(start + FIRST_PAUSE * 2));
         assert!(!subscription.ended_once() && subscription.take_missed());
         subscription.replace(open(3, start));
-        let later = start + LONG;
+        let later = start + STABLE_AFTER;
         subscription.ended(3, later);
         assert_eq!(subscription.due(), Some(later + FIRST_PAUSE));
         assert_eq!(subscription.replace(open(4, later)), None);

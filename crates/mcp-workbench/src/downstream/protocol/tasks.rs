@@ -27,9 +27,9 @@ use crate::{
 };
 
 /// The default interval between two polls of a task, and the bounds on the server's own interval.
-const POLL: Duration = Duration::from_secs(1);
-const SHORTEST_POLL: Duration = Duration::from_millis(100);
-const LONGEST_POLL: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(100);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(30);
 
 const TASK_ID: &str = "taskId";
 const CANCEL: &str = "tasks/cancel";
@@ -266,8 +266,8 @@ pub(crate) fn cancel_late(calls: &mut Calls, answer: &Answer, link: &mut Link) {
 fn pause(task: &RawJson) -> Duration {
     let said = task.member("pollIntervalMs");
     let said = said.and_then(|said| said.as_str().parse().ok());
-    let pause = said.map_or(POLL, Duration::from_millis);
-    let pause = pause.clamp(SHORTEST_POLL, LONGEST_POLL);
+    let pause = said.map_or(POLL_INTERVAL, Duration::from_millis);
+    let pause = pause.clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
     let mut jitter = [0];
     // Without random bytes there is no jitter, which is harmless.
     let _ = getrandom::fill(&mut jitter);
@@ -283,12 +283,12 @@ mod tests {
     #[test]
     fn the_pause_is_what_the_server_says_within_bounds() {
         let cases = [
-            ("{}", POLL),
+            ("{}", POLL_INTERVAL),
             (r#"{"pollIntervalMs":2000}"#, Duration::from_secs(2)),
-            (r#"{"pollIntervalMs":1}"#, SHORTEST_POLL),
-            (r#"{"pollIntervalMs":999999999}"#, LONGEST_POLL),
-            (r#"{"pollIntervalMs":-5}"#, POLL),
-            (r#"{"pollIntervalMs":"x"}"#, POLL),
+            (r#"{"pollIntervalMs":1}"#, MIN_POLL_INTERVAL),
+            (r#"{"pollIntervalMs":999999999}"#, MAX_POLL_INTERVAL),
+            (r#"{"pollIntervalMs":-5}"#, POLL_INTERVAL),
+            (r#"{"pollIntervalMs":"x"}"#, POLL_INTERVAL),
         ];
         for (task, expected) in cases {
             let task = RawJson::parse(&Bytes::copy_from_slice(task.as_bytes())).unwrap();

@@ -7,16 +7,16 @@ use tokio::time::Instant;
 use crate::{downstream::error::GiveUp, wire::MAX_FRAME_BYTES};
 
 /// The number of timeouts without any message of the server after which it gets a ping.
-const TIMEOUTS: usize = 3;
+const TIMEOUTS_BEFORE_PING: usize = 3;
 /// The timeout of that ping.
-const PING_PATIENCE: Duration = Duration::from_secs(5);
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
 /// An oversized message counts as endless above this size, after a pause of this length, or after this time in total.
 /// The size counts first, because a machine may be slow.
-const ENDLESS_BYTES: u64 = 8 * MAX_FRAME_BYTES as u64;
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-const LONGEST_TIME: Duration = Duration::from_mins(1);
+const MAX_OVERSIZED_BYTES: u64 = 8 * MAX_FRAME_BYTES as u64;
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+const MAX_TIME: Duration = Duration::from_mins(1);
 /// The interval between two measurements of such a message.
-const MEASURE_EVERY: Duration = Duration::from_millis(100);
+const MEASURE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The health of a server.
 #[derive(Debug, Default)]
@@ -45,10 +45,10 @@ impl Oversized {
             self.bytes = bytes;
             self.grew_at = now;
         }
-        self.measure_at = now + MEASURE_EVERY;
-        bytes >= ENDLESS_BYTES
-            || now >= self.grew_at + LONGEST_PAUSE
-            || now >= self.since + LONGEST_TIME
+        self.measure_at = now + MEASURE_INTERVAL;
+        bytes >= MAX_OVERSIZED_BYTES
+            || now >= self.grew_at + MAX_PAUSE
+            || now >= self.since + MAX_TIME
     }
 }
 
@@ -62,9 +62,9 @@ impl Health {
     /// Records timeouts of calls. Returns true if the server must get a ping.
     pub(crate) fn timed_out(&mut self, calls: usize, now: Instant) -> bool {
         self.timeouts += calls;
-        let ask = self.timeouts >= TIMEOUTS && self.ping_until.is_none();
+        let ask = self.timeouts >= TIMEOUTS_BEFORE_PING && self.ping_until.is_none();
         if ask {
-            self.ping_until = Some(now + PING_PATIENCE);
+            self.ping_until = Some(now + PING_TIMEOUT);
         }
         ask
     }
@@ -76,7 +76,7 @@ impl Health {
             since: now,
             bytes,
             grew_at: now,
-            measure_at: now + MEASURE_EVERY,
+            measure_at: now + MEASURE_INTERVAL,
         });
     }
 
@@ -156,13 +156,13 @@ mod tests {
         let start = Instant::now();
         let mut health = Health::default();
         health.oversized(false, 17 * MIB, start);
-        let now = start + LONGEST_TIME * 2;
+        let now = start + MAX_TIME * 2;
         health.excuse(now);
         assert_eq!(health.verdict(17 * MIB, now), None);
-        let now = now + LONGEST_PAUSE - MEASURE_EVERY;
+        let now = now + MAX_PAUSE - MEASURE_INTERVAL;
         assert_eq!(health.verdict(18 * MIB, now), None);
-        assert_eq!(health.due(), Some(now + MEASURE_EVERY));
-        let now = now + LONGEST_PAUSE;
+        assert_eq!(health.due(), Some(now + MEASURE_INTERVAL));
+        let now = now + MAX_PAUSE;
         assert_eq!(health.verdict(18 * MIB, now), Some(GiveUp::EndlessMessage));
     }
 }

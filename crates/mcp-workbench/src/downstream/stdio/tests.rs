@@ -62,6 +62,6 @@ async fn last_words_count_however_late_they_are_read() {
 async fn a_child_that_goes_on_writing_does_not_keep_the_link() {
     let message = r#"{"jsonrpc":"2.0","method":"m"}"#;
     let link = late_link(&format!("echo one; while echo '{message}'; do :; done &"));
-    let said = tokio::time::timeout(DRAIN * 100, lines(link)).await;
+    let said = tokio::time::timeout(DRAIN_TIMEOUT * 100, lines(link)).await;
     assert_eq!(said.expect("it ends"), ["one"]);
 }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 /// The pause after the first failure. Each further failure doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// This many failures within this time open the breaker for the same time.
 const WINDOW: Duration = Duration::from_mins(1);
 
@@ -70,7 +70,7 @@ impl StartLimiter {
 
     fn pause(&self) -> Duration {
         let doublings = self.in_a_row.saturating_sub(1).min(16);
-        (FIRST_PAUSE * 2_u32.pow(doublings)).min(LONGEST_PAUSE)
+        (FIRST_PAUSE * 2_u32.pow(doublings)).min(MAX_PAUSE)
     }
 }
 
@@ -120,10 +120,7 @@ mod tests {
             now += after(20_000);
         }
         now -= after(20_000);
-        assert_eq!(
-            limiter.verdict(now),
-            Verdict::NotBefore(now + LONGEST_PAUSE)
-        );
+        assert_eq!(limiter.verdict(now), Verdict::NotBefore(now + MAX_PAUSE));
     }
 
     #[test]

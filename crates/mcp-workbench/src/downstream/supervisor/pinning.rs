@@ -17,7 +17,7 @@ use crate::{
 
 /// How long a first contact waits for others, so that they are written and reported together. No open waits longer
 /// than this for a server.
-const RECORD_AFTER: Duration = Duration::from_secs(50);
+const RECORD_DELAY: Duration = Duration::from_secs(50);
 
 pub(crate) struct Pinning {
     pins: Arc<Pins>,
@@ -154,7 +154,7 @@ pub(crate) fn record_later(context: &SupervisorContext) {
         tokio::select! {
             // The shutdown writes the remaining ones.
             () = shutdown.begun() => {}
-            () = tokio::time::sleep(RECORD_AFTER) => {
+            () = tokio::time::sleep(RECORD_DELAY) => {
                 if pins.has_news() {
                     later.add(move || pins.record());
                 }

@@ -37,9 +37,9 @@ use crate::{
 };
 
 /// The timeout of `server/discover` for a server of unknown era.
-const PROBE_PATIENCE: Duration = Duration::from_secs(2);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The timeout of `server/discover` for a server that refused `initialize`.
-const SECOND_PATIENCE: Duration = Duration::from_secs(10);
+const SECOND_PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A server that is up.
 pub(crate) struct Started {
@@ -188,13 +188,13 @@ impl<'a> Start<'a> {
             }
         }
         let is_modern = known.is_some_and(|known| known.era == Era::Modern);
-        let patience = if is_modern {
+        let limit = if is_modern {
             // A server that is known to be modern only has to come up, so it gets half of the start's time.
             self.server.times.connect / 2
         } else {
-            self.probe_patience()
+            self.probe_timeout()
         };
-        let (started, met) = self.probing(patience).await?;
+        let (started, met) = self.probing(limit).await?;
         let is_new = !is_modern || met.era != Era::Modern;
         if is_new && met.certainty == Certainty::Shown {
             self.known.protocol = Some(CachedProtocol::new(met.era, met.identity()));
@@ -203,8 +203,8 @@ impl<'a> Start<'a> {
     }
 
     /// Returns the timeout of the probe.
-    fn probe_patience(&self) -> Duration {
-        PROBE_PATIENCE.min(self.server.times.connect / 2)
+    fn probe_timeout(&self) -> Duration {
+        PROBE_TIMEOUT.min(self.server.times.connect / 2)
     }
 
     /// Starts the server in a fixed era.
@@ -218,7 +218,7 @@ impl<'a> Start<'a> {
     }
 
     /// Starts the server and probes its era. A server that exits because of the probe is restarted.
-    async fn probing(&mut self, patience: Duration) -> Result<(Started, Met), ConnectError> {
+    async fn probing(&mut self, limit: Duration) -> Result<(Started, Met), ConnectError> {
         if self.known.question == Question::Deadly {
             match self.in_era(Era::Legacy).await {
                 Err(error) if error.is_refused() => self.known.question = Question::Harmless,
@@ -226,7 +226,7 @@ impl<'a> Start<'a> {
             }
         }
         let mut conversation = self.open().await?;
-        match conversation.probe(patience).await {
+        match conversation.probe(limit).await {
             Ok(Probed::Met(met)) => self.finish(conversation, Ok(met)).await,
             Ok(Probed::Ended) => {
                 tracing::debug!("exited on server/discover; restarted with initialize");
@@ -252,7 +252,7 @@ impl<'a> Start<'a> {
         &mut self,
         refusal: ConnectError,
     ) -> Result<(Started, Met), ConnectError> {
-        match timeout(SECOND_PATIENCE, self.in_era(Era::Modern)).await {
+        match timeout(SECOND_PROBE_TIMEOUT, self.in_era(Era::Modern)).await {
             Ok(Ok(started)) => {
                 self.known.question = Question::Harmless;
                 Ok(started)
