@@ -77,7 +77,7 @@ pub(crate) struct ListRules<'a> {
     /// The rules about calls.
     pub(crate) permissions: &'a Permissions,
     /// The handling of arguments that are marked as headers.
-    pub(crate) marks: Marks,
+    pub(crate) marks: HeaderMarks,
     /// The handling of tools that differ from the lock file.
     pub(crate) pins: Option<PinRules<'a>>,
 }
@@ -86,8 +86,8 @@ impl<'a> ListRules<'a> {
     /// Returns the rules for a server of an era.
     pub(crate) fn of(server: &'a Server, era: Era) -> Self {
         let marks = match (&server.transport, era) {
-            (Transport::Remote(_), Era::Modern) => Marks::Followed,
-            _ => Marks::Ignored,
+            (Transport::Remote(_), Era::Modern) => HeaderMarks::Followed,
+            _ => HeaderMarks::Ignored,
         };
         Self {
             filters: &server.filters,
@@ -124,7 +124,7 @@ impl<'a> ListRules<'a> {
 
 /// The handling of arguments that are marked as headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Marks {
+pub(crate) enum HeaderMarks {
     /// Marked arguments are sent as headers, and a tool with invalid marks is withheld.
     Followed,
     /// The transport or the era has no such headers.
@@ -320,9 +320,9 @@ pub(crate) fn listed_names(snapshot: &ServerSnapshot, filters: &ToolFilters) -> 
 }
 
 /// Returns the arguments of a tool that are also sent as headers, or the problem with their marks.
-fn marked(definition: &RawJson, marks: Marks) -> Result<Vec<ParameterHeader>, String> {
+fn marked(definition: &RawJson, marks: HeaderMarks) -> Result<Vec<ParameterHeader>, String> {
     match (marks, definition.member("inputSchema")) {
-        (Marks::Followed, Some(schema)) => {
+        (HeaderMarks::Followed, Some(schema)) => {
             ParameterHeader::all_in(&schema).map_err(|fault| fault.to_string())
         }
         _ => Ok(Vec::new()),

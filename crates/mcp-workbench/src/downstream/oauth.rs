@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::task::TaskTracker;
 
 use super::{
-    error::{Lack, SignInNeeded},
+    error::{SignInNeeded, SignInReason},
     link::LinkContext,
 };
 use crate::{
@@ -95,8 +95,8 @@ impl OAuthClient {
             Ok(bearer) => Ok(bearer),
             Err(fault) => {
                 let lack = match fault {
-                    TokenFault::SignedOut(why) => Lack::Token(why),
-                    TokenFault::Trouble(why) => Lack::Trouble(why),
+                    TokenFault::SignedOut(why) => SignInReason::Token(why),
+                    TokenFault::Trouble(why) => SignInReason::Trouble(why),
                 };
                 Err(Box::new(self.needed(lack, challenge)))
             }
@@ -135,19 +135,19 @@ impl OAuthClient {
 
     /// Returns the error for a token that was refused although it is new.
     pub(crate) fn refused(&self, challenge: Option<&Challenge>) -> SignInNeeded {
-        self.needed(Lack::Token(SignedOut::Refused), challenge)
+        self.needed(SignInReason::Token(SignedOut::Refused), challenge)
     }
 
     /// Returns the error for a token that lacks scopes. The next sign-in requests them.
     pub(crate) fn step_up(&self, challenge: &Challenge) -> SignInNeeded {
         self.tokens.step_up(challenge);
         self.needed(
-            Lack::Scopes(self.tokens.lacking(challenge)),
+            SignInReason::Scopes(self.tokens.lacking(challenge)),
             Some(challenge),
         )
     }
 
-    fn needed(&self, lack: Lack, challenge: Option<&Challenge>) -> SignInNeeded {
+    fn needed(&self, lack: SignInReason, challenge: Option<&Challenge>) -> SignInNeeded {
         SignInNeeded {
             lack,
             command: self.command.clone(),

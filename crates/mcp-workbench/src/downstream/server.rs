@@ -24,12 +24,12 @@ use crate::{
         listing::ToolList,
         oauth::ServerOAuth,
         session::{
-            reply::{AnswerReceiver, Answered, CallEnd, Then},
+            reply::{AnswerCallback, AnswerReceiver, CallEnd, CompletedCall},
             resubscriptions::Resubscriptions,
         },
         stray::StrayText,
         supervisor::{
-            adapt::{Adaption, Entry},
+            adapt::{Entry, EntryChange},
             cached_list::CachedList,
         },
     },
@@ -116,9 +116,9 @@ pub(crate) enum Command {
     /// The caller dropped the call.
     Cancel(CallTicket),
     /// A multi-step call begins or ends a pause between two of its requests.
-    Follow(Following),
+    Follow(FollowState),
     /// The entry of the server has changed, but not how it is reached.
-    Adapt(Adaption),
+    Adapt(EntryChange),
     /// The lock file has changed: compare the tools with it again.
     Recheck,
     /// A new server replaces this one: send it the state to inherit.
@@ -129,7 +129,7 @@ pub(crate) enum Command {
 
 /// The state of a multi-step call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Following {
+pub(crate) enum FollowState {
     /// Another request of the call will follow: the server is not idle.
     Began,
     Ended,
@@ -185,7 +185,7 @@ impl QueuedCall {
     }
 
     pub(crate) fn answer(self: Box<Self>, answer: Result<RawJson, CallError>) {
-        self.reply.give(Answered {
+        self.reply.give(CompletedCall {
             call: self.call,
             answer,
             by: self.answered_by,
@@ -294,7 +294,11 @@ impl ServerHandle {
         call: Call,
         then: impl FnOnce(CallEnd) + Send + 'static,
     ) {
-        let queued = QueuedCall::new(ticket, call, AnswerReceiver::Then(Then::new(then)));
+        let queued = QueuedCall::new(
+            ticket,
+            call,
+            AnswerReceiver::Callback(AnswerCallback::new(then)),
+        );
         if let Err(mpsc::error::SendError(Command::Call(queued))) =
             self.commands.send(Command::Call(queued))
         {
@@ -309,7 +313,7 @@ impl ServerHandle {
     }
 
     /// Sends a call once. Dropping the future cancels it.
-    pub(crate) async fn call_once(&self, call: Call) -> Result<Answered, CallError> {
+    pub(crate) async fn call_once(&self, call: Call) -> Result<CompletedCall, CallError> {
         let (reply, answer) = oneshot::channel();
         let ticket = self.ticket();
         let queued = QueuedCall::new(ticket, call, AnswerReceiver::Waiting(reply));
@@ -343,7 +347,7 @@ impl ServerHandle {
         let before = Arc::clone(&before.server);
         drop(known);
         self.about.cached_list.renew(&now);
-        let adaption = Adaption::new(before, now);
+        let adaption = EntryChange::new(before, now);
         let _ = self.commands.send(Command::Adapt(adaption));
     }
 
@@ -403,21 +407,21 @@ pub(crate) const NOT_SENT: CallError = CallError::ShuttingDown {
 };
 
 /// Keeps a server from becoming idle while one of its calls is between two requests.
-pub(crate) struct Followed<'a> {
+pub(crate) struct FollowGuard<'a> {
     pub(crate) commands: &'a mpsc::UnboundedSender<Command>,
 }
 
-impl<'a> Followed<'a> {
+impl<'a> FollowGuard<'a> {
     pub(crate) fn begin(server: &'a ServerHandle) -> Self {
         let commands = &server.commands;
-        let _ = commands.send(Command::Follow(Following::Began));
+        let _ = commands.send(Command::Follow(FollowState::Began));
         Self { commands }
     }
 }
 
-impl Drop for Followed<'_> {
+impl Drop for FollowGuard<'_> {
     fn drop(&mut self) {
-        let _ = self.commands.send(Command::Follow(Following::Ended));
+        let _ = self.commands.send(Command::Follow(FollowState::Ended));
     }
 }
 

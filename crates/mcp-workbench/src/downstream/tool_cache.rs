@@ -29,7 +29,7 @@ pub(crate) struct ToolCache {
 }
 
 /// The result of a start, for the cache.
-pub(crate) struct Learned {
+pub(crate) struct CacheUpdate {
     pub(crate) snapshot: ServerSnapshot,
     /// The protocol, if it was detected.
     pub(crate) protocol: Option<CachedProtocol>,
@@ -98,7 +98,7 @@ impl ToolCache {
         &self,
         server: &Server,
         grant: Option<&str>,
-        learned: &Learned,
+        learned: &CacheUpdate,
         secrets: &Secrets,
     ) -> Result<(), NotCached> {
         let mut secrets = secrets.clone();

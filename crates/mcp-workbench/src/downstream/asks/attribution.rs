@@ -7,12 +7,12 @@ use tokio::time::Instant;
 
 use crate::{
     call::{ClientHandle, ClientId, Principal},
-    downstream::asks::taken_back::TakenBack,
+    downstream::asks::cancelled_calls::CancelledCalls,
     era::Era,
 };
 
 /// A call that a server works on.
-pub(crate) struct AtWork<'a> {
+pub(crate) struct ActiveCall<'a> {
     pub(crate) client: &'a Arc<dyn ClientHandle>,
     /// Set while the client of the call is asked something.
     pub(crate) is_asked: bool,
@@ -31,17 +31,21 @@ impl Asker {
     /// Returns the calls that may have asked, if they are all of one client, or all of modern clients of one
     /// principal. Calls that were taken back count too. Every call of a modern client counts as a client of its own.
     /// Without tokens everybody is one principal: whoever serves so does not tell clients apart.
-    fn of(at_work: &[AtWork<'_>], taken_back: &TakenBack, now: Instant) -> Option<Self> {
+    fn of(
+        at_work: &[ActiveCall<'_>],
+        cancelled_calls: &CancelledCalls,
+        now: Instant,
+    ) -> Option<Self> {
         let first = at_work.first()?.client;
         let (id, principal) = (first.id(), first.principal());
         let is_only_client = at_work.iter().all(|it| it.client.id() == id);
-        if is_only_client && !taken_back.has_other_than(id, now) {
+        if is_only_client && !cancelled_calls.has_other_than(id, now) {
             return Some(Self::Client(id));
         }
         let is_only_principal = at_work
             .iter()
             .all(|it| it.client.era() == Era::Modern && it.client.principal() == principal);
-        (is_only_principal && !taken_back.has_other_principal_than(principal, now))
+        (is_only_principal && !cancelled_calls.has_other_principal_than(principal, now))
             .then_some(Self::Principal(principal))
     }
 }
@@ -69,12 +73,12 @@ impl Addressee {
 /// asked already come last, because mostly they wait for that answer. Among the others it is the oldest that can answer,
 /// because servers mostly take up calls in their order.
 pub(crate) fn addressee(
-    at_work: &[AtWork<'_>],
-    taken_back: &TakenBack,
+    at_work: &[ActiveCall<'_>],
+    cancelled_calls: &CancelledCalls,
     now: Instant,
     can_answer: impl Fn(&Arc<dyn ClientHandle>) -> bool,
 ) -> Option<Addressee> {
-    let asker = Asker::of(at_work, taken_back, now)?;
+    let asker = Asker::of(at_work, cancelled_calls, now)?;
     let all_are_asked = at_work.iter().all(|it| it.is_asked);
     let mut likely = at_work.iter().filter(|it| all_are_asked || !it.is_asked);
     let first = likely.clone().next()?;
@@ -89,12 +93,12 @@ pub(crate) fn addressee(
 /// better dropped than shown with the wrong call. Within a principal it is the only call whose client is not asked
 /// something.
 pub(crate) fn meant<'a>(
-    at_work: &[AtWork<'a>],
-    taken_back: &TakenBack,
+    at_work: &[ActiveCall<'a>],
+    cancelled_calls: &CancelledCalls,
     now: Instant,
 ) -> Option<&'a Arc<dyn ClientHandle>> {
     let mut working = at_work.iter().filter(|it| !it.is_asked);
-    match (Asker::of(at_work, taken_back, now)?, working.next()) {
+    match (Asker::of(at_work, cancelled_calls, now)?, working.next()) {
         (Asker::Client(_), _) => at_work.first().map(|it| it.client),
         (Asker::Principal(_), Some(only)) if working.next().is_none() => Some(only.client),
         (Asker::Principal(_), _) => None,
@@ -116,9 +120,9 @@ mod tests {
         client.handle()
     }
 
-    fn at_work(calls: &[(Arc<dyn ClientHandle>, bool)]) -> Vec<AtWork<'_>> {
+    fn at_work(calls: &[(Arc<dyn ClientHandle>, bool)]) -> Vec<ActiveCall<'_>> {
         let calls = calls.iter();
-        let calls = calls.map(|(client, is_asked)| AtWork {
+        let calls = calls.map(|(client, is_asked)| ActiveCall {
             client,
             is_asked: *is_asked,
         });
@@ -126,15 +130,18 @@ mod tests {
     }
 
     /// The id of the client that is meant, of calls as client and whether it is asked.
-    fn id_of(calls: &[(Arc<dyn ClientHandle>, bool)], taken_back: &TakenBack) -> Option<u64> {
-        meant(&at_work(calls), taken_back, Instant::now()).map(|client| client.id().0)
+    fn id_of(
+        calls: &[(Arc<dyn ClientHandle>, bool)],
+        cancelled_calls: &CancelledCalls,
+    ) -> Option<u64> {
+        meant(&at_work(calls), cancelled_calls, Instant::now()).map(|client| client.id().0)
     }
 
     /// The id of the client that gets a question which all clients but the one with this id can answer.
     fn asked(calls: &[(Arc<dyn ClientHandle>, bool)], unable: u64) -> Option<u64> {
         let addressee = addressee(
             &at_work(calls),
-            &TakenBack::default(),
+            &CancelledCalls::default(),
             Instant::now(),
             |client| client.id().0 != unable,
         );
@@ -202,7 +209,11 @@ mod tests {
             ),
         ];
         for (name, calls, expected) in rows {
-            assert_eq!(id_of(&calls, &TakenBack::default()), expected, "{name}");
+            assert_eq!(
+                id_of(&calls, &CancelledCalls::default()),
+                expected,
+                "{name}"
+            );
         }
     }
 
@@ -210,12 +221,12 @@ mod tests {
     fn a_call_that_was_taken_back_counts_unless_it_was_the_same_principals() {
         let [one, other] = [Principal::Holder(0), Principal::Holder(1)];
         for (principal, expected) in [(one, Some(2)), (other, None)] {
-            let mut taken_back = TakenBack::default();
-            taken_back.insert(7, ClientId(1), principal, Instant::now());
+            let mut cancelled_calls = CancelledCalls::default();
+            cancelled_calls.insert(7, ClientId(1), principal, Instant::now());
             let calls = [(client(2, Era::Modern, one), false)];
-            assert_eq!(id_of(&calls, &taken_back), expected);
+            assert_eq!(id_of(&calls, &cancelled_calls), expected);
             let calls = [(client(2, Era::Legacy, one), false)];
-            assert_eq!(id_of(&calls, &taken_back), None, "a legacy client");
+            assert_eq!(id_of(&calls, &cancelled_calls), None, "a legacy client");
         }
     }
 }

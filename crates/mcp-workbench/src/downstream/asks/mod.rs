@@ -8,8 +8,8 @@
 
 pub(crate) mod asking_server;
 pub(crate) mod attribution;
+pub(crate) mod cancelled_calls;
 pub(crate) mod questions;
-pub(crate) mod taken_back;
 pub(crate) mod unattributed;
 pub(crate) mod users;
 

@@ -21,13 +21,13 @@ const URL: &str = "url";
 const FORM: &str = "form";
 
 /// The client and the configured roots that answer a server's questions.
-pub(crate) struct Answering<'a> {
+pub(crate) struct Answerer<'a> {
     pub(crate) client: &'a Arc<dyn ClientHandle>,
     /// The answer to `roots/list`, if the configuration gives it.
     pub(crate) roots: Option<RawJson>,
 }
 
-impl Answering<'_> {
+impl Answerer<'_> {
     /// Returns true if the client itself can answer all of these questions.
     pub(crate) fn client_can_answer(&self, requests: &[InputRequest]) -> bool {
         requests.iter().all(|request| {

@@ -16,7 +16,7 @@ use crate::{
             users::Users,
         },
         link::Origin,
-        protocol::conversation::{Taken, answer_server},
+        protocol::conversation::{RequestOutcome, answer_server},
         session::Session,
     },
     era::Era,
@@ -62,7 +62,7 @@ pub(crate) fn take_question(session: &mut Session, request: Request, origin: Ori
         &mut session.asks,
         &mut session.link,
     );
-    if let (Taken::Asked, Some(addressee)) = (taken, addressee) {
+    if let (RequestOutcome::Pending, Some(addressee)) = (taken, addressee) {
         session.calls.question_opened(addressee.asker);
     }
 }

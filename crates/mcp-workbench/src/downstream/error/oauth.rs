@@ -13,7 +13,7 @@ const MAX_SCOPES: usize = 10;
 /// The error of a server that requires a sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SignInNeeded {
-    pub lack: Lack,
+    pub lack: SignInReason,
     /// The shell command that signs in; `None` if the entry has client credentials.
     pub command: Option<Arc<str>>,
     /// The challenge of the server. Never shown.
@@ -22,7 +22,7 @@ pub(crate) struct SignInNeeded {
 
 /// The reason why a server does not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Lack {
+pub(crate) enum SignInReason {
     /// No token that the server accepts.
     Token(SignedOut),
     /// No token, because requesting one failed.
@@ -34,12 +34,12 @@ pub(crate) enum Lack {
 impl SignInNeeded {
     /// Returns true if a sign-in by the user helps.
     pub(crate) fn is_for_a_person(&self) -> bool {
-        let passes = matches!(&self.lack, Lack::Trouble(why) if why.is_transient());
+        let passes = matches!(&self.lack, SignInReason::Trouble(why) if why.is_transient());
         self.command.is_some() && !passes
     }
 }
 
-impl Lack {
+impl SignInReason {
     /// Returns the reason to sign in, for the user.
     pub(crate) fn for_the_user(&self) -> String {
         match self {
@@ -52,7 +52,7 @@ impl Lack {
     }
 }
 
-impl fmt::Display for Lack {
+impl fmt::Display for SignInReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Token(why) => write!(f, "HTTP 401: not signed in ({why})"),
@@ -78,7 +78,9 @@ impl fmt::Display for SignInNeeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lack = &self.lack;
         match (&self.command, lack) {
-            (_, Lack::Trouble(why)) if why.is_transient() => write!(f, "{lack}; try again later"),
+            (_, SignInReason::Trouble(why)) if why.is_transient() => {
+                write!(f, "{lack}; try again later")
+            }
             (Some(command), _) => write!(
                 f,
                 "{lack}; the user must sign in with `{command}` (no restart needed)"
@@ -109,7 +111,7 @@ mod tests {
     use super::*;
     use crate::oauth::{FetchFault, OAuthCode};
 
-    fn words(lack: Lack, command: Option<&str>) -> String {
+    fn words(lack: SignInReason, command: Option<&str>) -> String {
         let needed = SignInNeeded {
             lack,
             command: command.map(Into::into),
@@ -121,9 +123,10 @@ mod tests {
     #[test]
     fn every_lack_says_what_to_do() {
         let login = Some("mcp-workbench login dev gh");
-        let scopes = |texts: &[&str]| Lack::Scopes(texts.iter().map(ToString::to_string).collect());
+        let scopes =
+            |texts: &[&str]| SignInReason::Scopes(texts.iter().map(ToString::to_string).collect());
         let refused = || {
-            Lack::Trouble(SignInError::NoToken {
+            SignInReason::Trouble(SignInError::NoToken {
                 code: OAuthCode::InvalidClient,
             })
         };
@@ -137,12 +140,12 @@ mod tests {
         };
         for (lack, command, expected) in [
             (
-                Lack::Token(SignedOut::Never),
+                SignInReason::Token(SignedOut::Never),
                 login,
                 with_login("HTTP 401: not signed in (nobody has signed in)"),
             ),
             (
-                Lack::Token(SignedOut::Ended),
+                SignInReason::Token(SignedOut::Ended),
                 login,
                 with_login("HTTP 401: not signed in (the last sign-in is over)"),
             ),
@@ -161,7 +164,7 @@ mod tests {
                     .to_owned(),
             ),
             (
-                Lack::Trouble(slow.into()),
+                SignInReason::Trouble(slow.into()),
                 login,
                 "HTTP 401: no token available ('auth.example' did not answer in time); try again later"
                     .to_owned(),
@@ -185,7 +188,7 @@ mod tests {
 
     #[test]
     fn scopes_without_end_are_cut() {
-        let words = words(Lack::Scopes(vec!["x".to_owned(); 1000]), None);
+        let words = words(SignInReason::Scopes(vec!["x".to_owned(); 1000]), None);
         assert!(words.contains("and 990 more"), "{words}");
     }
 }

@@ -24,15 +24,15 @@ const WITHDRAWN: u8 = 3;
 
 /// The progress of sending a request. Shared between its owner, its task and its body.
 #[derive(Debug)]
-pub(super) struct Sending(AtomicU8);
+pub(super) struct SendState(AtomicU8);
 
-impl Default for Sending {
+impl Default for SendState {
     fn default() -> Self {
         Self(AtomicU8::new(WAITING))
     }
 }
 
-impl Sending {
+impl SendState {
     /// Returns the known effects of the request, if no response arrives.
     pub(super) fn outcome(&self) -> Outcome {
         match self.0.load(Ordering::Relaxed) {
@@ -87,9 +87,9 @@ impl Backlog {
     }
 
     /// Counts bytes until the share is dropped.
-    pub(super) fn share(&self, bytes: usize) -> Share {
+    pub(super) fn share(&self, bytes: usize) -> BacklogShare {
         self.0.fetch_add(bytes, Ordering::Relaxed);
-        Share {
+        BacklogShare {
             backlog: self.clone(),
             bytes,
         }
@@ -98,12 +98,12 @@ impl Backlog {
 
 /// The bytes of one request that waits to be sent.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(super) struct BacklogShare {
     backlog: Backlog,
     bytes: usize,
 }
 
-impl Drop for Share {
+impl Drop for BacklogShare {
     fn drop(&mut self) {
         self.backlog.0.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -112,8 +112,8 @@ impl Drop for Share {
 /// The message of a request, which may have to be sent more than once.
 pub(super) struct MessageBody<'a> {
     frame: Option<&'a Frame>,
-    sending: Option<&'a Arc<Sending>>,
-    share: Option<Share>,
+    sending: Option<&'a Arc<SendState>>,
+    share: Option<BacklogShare>,
 }
 
 impl<'a> MessageBody<'a> {
@@ -125,7 +125,11 @@ impl<'a> MessageBody<'a> {
         }
     }
 
-    pub(super) fn new(frame: &'a Frame, sending: &'a Arc<Sending>, share: Option<Share>) -> Self {
+    pub(super) fn new(
+        frame: &'a Frame,
+        sending: &'a Arc<SendState>,
+        share: Option<BacklogShare>,
+    ) -> Self {
         Self {
             frame: Some(frame),
             sending: Some(sending),

@@ -7,11 +7,11 @@ use hyper::HeaderMap;
 use url::Url;
 
 use super::{
-    body::{MessageBody, Sending, Share},
+    body::{BacklogShare, MessageBody, SendState},
     client::{Response, Target},
     fault::{Refusal, Setback, encoded, is_type, not_mcp, redirection, refusal, without_response},
-    oauth::{Judged, RequestToken},
-    peer::{Agreed, Event, Peer, Route},
+    oauth::{RequestToken, TokenVerdict},
+    peer::{Handshake, Peer, PeerEvent, Route},
 };
 use crate::{
     call::Outcome,
@@ -28,7 +28,7 @@ const MAX_DISCARD_BYTES: usize = 64 * 1024;
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The body of a success.
-pub(super) enum Reply {
+pub(super) enum ReplyBody {
     Message(Bytes),
     Stream(Response),
     /// Empty, with this status.
@@ -38,8 +38,8 @@ pub(super) enum Reply {
 /// A message that is being sent.
 pub(super) struct Outgoing<'a> {
     pub(super) frame: &'a Frame,
-    pub(super) sending: &'a std::sync::Arc<Sending>,
-    pub(super) agreed: &'a Agreed,
+    pub(super) sending: &'a std::sync::Arc<SendState>,
+    pub(super) agreed: &'a Handshake,
     /// The headers of a modern request.
     pub(super) modern: Option<&'a HeaderMap>,
     /// The account that a call is made for. It is never sent for a different account, whose tools were not compared.
@@ -77,7 +77,7 @@ pub(super) async fn post(
     peer: &Peer,
     mut target: Target,
     outgoing: &Outgoing<'_>,
-    mut share: Option<Share>,
+    mut share: Option<BacklogShare>,
 ) -> Result<Response, PostError> {
     let Outgoing {
         frame,
@@ -90,7 +90,7 @@ pub(super) async fn post(
     let mut redirects = 0;
     while redirects <= MAX_REDIRECTS {
         if grant.is_some_and(|grant| peer.grant() != *grant) {
-            peer.tell(Event::AccountChanged).await;
+            peer.tell(PeerEvent::AccountChanged).await;
             let (fault, outcome) = (HttpFault::AccountChanged, sending.outcome());
             return Err(Setback { fault, outcome }.into());
         }
@@ -105,7 +105,7 @@ pub(super) async fn post(
         }
         if !response.status().is_redirection() {
             let judged = token.judge(&response).await;
-            if let Judged::Again = judged {
+            if let TokenVerdict::Again = judged {
                 sending.rejected();
                 Box::pin(discard(response)).await;
                 continue;
@@ -113,7 +113,7 @@ pub(super) async fn post(
             let had_session = agreed.session.is_some();
             // On the heap because it is rare.
             let mut refusal = Box::pin(refusal(response, had_session, &peer.all_secrets())).await;
-            if let Judged::Lacks(needed) = judged {
+            if let TokenVerdict::Lacks(needed) = judged {
                 refusal.setback.fault = HttpFault::SignIn(needed);
             }
             return Err(PostError::Refusal(refusal));
@@ -135,26 +135,26 @@ fn endless() -> HttpFault {
 }
 
 /// Reads the body of a success.
-pub(super) async fn reply(peer: &Peer, response: Response) -> Result<Reply, HttpFault> {
+pub(super) async fn reply(peer: &Peer, response: Response) -> Result<ReplyBody, HttpFault> {
     let status = response.status().as_u16();
     if let Some(fault) = encoded(&response) {
         return Err(fault);
     }
     if is_type(&response, "text/event-stream") {
-        return Ok(Reply::Stream(response));
+        return Ok(ReplyBody::Stream(response));
     }
     if is_type(&response, "application/json") {
         let body = whole(response, MAX_FRAME_BYTES).await?;
         let blank = body.iter().all(u8::is_ascii_whitespace);
         return Ok(if blank {
-            Reply::Nothing(status)
+            ReplyBody::Nothing(status)
         } else {
-            Reply::Message(body)
+            ReplyBody::Message(body)
         });
     }
     if matches!(status, 202 | 204) || response.content_length() == Some(0) {
         Box::pin(discard(response)).await;
-        return Ok(Reply::Nothing(status));
+        return Ok(ReplyBody::Nothing(status));
     }
     Err(Box::pin(not_mcp(response, &peer.all_secrets())).await)
 }

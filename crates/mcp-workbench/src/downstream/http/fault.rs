@@ -11,7 +11,7 @@ use url::Url;
 
 use super::{
     address::origin,
-    body::Sending,
+    body::SendState,
     client::{Response, SendError},
 };
 use crate::{
@@ -46,7 +46,11 @@ pub(super) struct Refusal {
 }
 
 /// Returns the fault of a request without any response.
-pub(super) fn without_response(error: &SendError, sending: &Sending, secrets: &Secrets) -> Setback {
+pub(super) fn without_response(
+    error: &SendError,
+    sending: &SendState,
+    secrets: &Secrets,
+) -> Setback {
     let reason = secrets.redact(&innermost(error)).into_owned();
     if matches!(error, SendError::Connect(_)) || sending.outcome() == Outcome::NotSent {
         return Setback {

@@ -8,10 +8,10 @@ use rawjson::RawJson;
 
 use super::{
     FIRST_GENERATION,
-    body::Sending,
+    body::SendState,
     client::Response,
-    exchange::{Outgoing, Reply, discard, post, reply},
-    peer::{Agreed, Event, Peer, Route, SESSION_ID, Stage},
+    exchange::{Outgoing, ReplyBody, discard, post, reply},
+    peer::{Handshake, HandshakeStage, Peer, PeerEvent, Route, SESSION_ID},
     stream::{EventStream, StreamEnd},
 };
 use crate::{
@@ -28,8 +28,9 @@ pub(super) async fn complete(peer: Arc<Peer>, version: Option<HeaderValue>) {
         // If the server has a problem, the first request will show it.
         tracing::debug!("notifications/initialized: {fault}");
     }
-    peer.stage.send_replace(Stage::Open(agreed.clone()));
-    peer.tell(Event::Open(agreed)).await;
+    peer.stage
+        .send_replace(HandshakeStage::Open(agreed.clone()));
+    peer.tell(PeerEvent::Open(agreed)).await;
 }
 
 /// Opens a new session, with this generation, to replace a lost one. If that fails, the connection ends, and the
@@ -40,13 +41,14 @@ pub(super) async fn renew(peer: Arc<Peer>, initialize: Frame, generation: u64) {
     match renewed.unwrap_or(Err(HttpFault::Slow(limit))) {
         Ok((agreed, said)) => {
             tracing::info!("the server lost the session; reconnected with a new one");
-            peer.stage.send_replace(Stage::Open(agreed.clone()));
-            peer.tell(Event::Renewed(said)).await;
-            peer.tell(Event::Open(agreed)).await;
+            peer.stage
+                .send_replace(HandshakeStage::Open(agreed.clone()));
+            peer.tell(PeerEvent::Renewed(said)).await;
+            peer.tell(PeerEvent::Open(agreed)).await;
         }
         Err(fault) => {
             tracing::warn!("the server lost the session, and opening a new one failed: {fault}");
-            peer.tell(Event::Tell(LinkEvent::Lost(fault))).await;
+            peer.tell(PeerEvent::Tell(LinkEvent::Lost(fault))).await;
         }
     }
 }
@@ -55,7 +57,7 @@ async fn handshake(
     peer: &Peer,
     initialize: &Frame,
     generation: u64,
-) -> Result<(Agreed, RawJson), HttpFault> {
+) -> Result<(Handshake, RawJson), HttpFault> {
     let response = send(peer, initialize, &peer.agreed_on_nothing()).await?;
     let session = response.headers().get(&SESSION_ID).cloned();
     let result = result_of(peer, response).await?;
@@ -66,20 +68,20 @@ async fn handshake(
     Ok((agreed, result))
 }
 
-async fn send_initialized(peer: &Peer, agreed: &Agreed) -> Result<(), HttpFault> {
+async fn send_initialized(peer: &Peer, agreed: &Handshake) -> Result<(), HttpFault> {
     let initialized = wire::notification("notifications/initialized", None);
     let response = send(peer, &initialized, agreed).await?;
     discard(response).await;
     Ok(())
 }
 
-async fn send(peer: &Peer, frame: &Frame, agreed: &Agreed) -> Result<Response, HttpFault> {
+async fn send(peer: &Peer, frame: &Frame, agreed: &Handshake) -> Result<Response, HttpFault> {
     let (Route::Streamable(target) | Route::Sse(target)) = peer.route().await else {
         return Err(HttpFault::Internal);
     };
     let outgoing = Outgoing {
         frame,
-        sending: &Arc::new(Sending::default()),
+        sending: &Arc::new(SendState::default()),
         agreed,
         modern: None,
         grant: None,
@@ -92,9 +94,9 @@ async fn send(peer: &Peer, frame: &Frame, agreed: &Agreed) -> Result<Response, H
 async fn result_of(peer: &Peer, response: Response) -> Result<RawJson, HttpFault> {
     let status = response.status().as_u16();
     let response = match reply(peer, response).await? {
-        Reply::Nothing(status) => return Err(HttpFault::NoAnswer { status }),
-        Reply::Message(body) => return result_in(&body).ok_or(HttpFault::NoAnswer { status }),
-        Reply::Stream(response) => response,
+        ReplyBody::Nothing(status) => return Err(HttpFault::NoAnswer { status }),
+        ReplyBody::Message(body) => return result_in(&body).ok_or(HttpFault::NoAnswer { status }),
+        ReplyBody::Stream(response) => response,
     };
     let mut stream = EventStream::new(response);
     loop {

@@ -11,8 +11,8 @@ use super::{
     client::{Response, Target},
     fault::{encoded, is_type, not_mcp, refusal, without_response},
     oauth::NoResponse,
-    peer::{Agreed, Event, Peer, Route},
-    stream::{EventStream, Position, StreamEnd},
+    peer::{Handshake, Peer, PeerEvent, Route},
+    stream::{EventStream, StreamEnd, StreamPosition},
 };
 use crate::{
     downstream::{
@@ -27,13 +27,13 @@ const MAX_FAILURES: u32 = 10;
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// Reads the GET stream of a Streamable HTTP server, as long as the server offers one.
-pub(super) async fn listen(peer: Arc<Peer>, agreed: Agreed) {
+pub(super) async fn listen(peer: Arc<Peer>, agreed: Handshake) {
     hear_all(&peer, agreed).await;
     peer.listening.send_replace(true);
 }
 
-async fn hear_all(peer: &Peer, agreed: Agreed) {
-    let mut position = Position {
+async fn hear_all(peer: &Peer, agreed: Handshake) {
+    let mut position = StreamPosition {
         last_id: None,
         pause: Duration::from_secs(1),
     };
@@ -91,7 +91,7 @@ pub(super) async fn listen_old(peer: Arc<Peer>, refused: Option<HttpFault>) {
         Ok(mut stream) => hear_old(&peer, &mut stream).await,
         Err(fault) => refused.unwrap_or(fault),
     };
-    peer.tell(Event::Tell(LinkEvent::Lost(fault))).await;
+    peer.tell(PeerEvent::Tell(LinkEvent::Lost(fault))).await;
 }
 
 async fn connect_old(peer: &Peer) -> Result<EventStream, HttpFault> {
@@ -100,7 +100,7 @@ async fn connect_old(peer: &Peer) -> Result<EventStream, HttpFault> {
     let response = response.map_err(|error| match error {
         NoResponse::Send(error) => {
             // A GET has no body that could have been begun.
-            let sending = super::body::Sending::default();
+            let sending = super::body::SendState::default();
             without_response(&error, &sending, &peer.secrets).fault
         }
         NoResponse::SignIn(needed) => HttpFault::SignIn(needed),

@@ -36,11 +36,11 @@ use tokio::{
 use tokio_util::task::TaskTracker;
 
 use self::{
-    body::{Sending, Share},
+    body::{BacklogShare, SendState},
     exchange::{Outgoing, discard, post},
-    peer::{Event, Peer, Route, Stage},
-    request::{Kind, RequestTask},
-    running::Running,
+    peer::{HandshakeStage, Peer, PeerEvent, Route},
+    request::{RequestKind, RequestTask},
+    running::RunningRequests,
 };
 use super::{
     error::{ConnectError, HttpFault},
@@ -66,14 +66,14 @@ const END_SESSION_TIMEOUT: Duration = Duration::from_secs(2);
 /// The connection to a remote server.
 pub(super) struct HttpLink {
     peer: Arc<Peer>,
-    events: mpsc::Receiver<Event>,
+    events: mpsc::Receiver<PeerEvent>,
     /// The era of the next request.
     era: Era,
     /// Tasks besides the requests.
     tasks: JoinSet<()>,
     requests: TaskTracker,
     /// The unanswered requests.
-    running: Running,
+    running: RunningRequests,
     /// The task that reads messages outside of requests.
     listening: Option<AbortHandle>,
     /// The `initialize` request, to be repeated if the session is lost.
@@ -113,7 +113,7 @@ impl HttpLink {
             era: Era::Legacy,
             tasks: JoinSet::new(),
             requests: TaskTracker::new(),
-            running: Running::default(),
+            running: RunningRequests::default(),
             listening: None,
             initialize: None,
             background: background.clone(),
@@ -160,11 +160,11 @@ impl HttpLink {
             Era::Modern => Some(modern::headers(method, params, headers)),
             Era::Legacy => None,
         };
-        let kind = Kind::of(method);
-        if kind == Kind::Initialize {
+        let kind = RequestKind::of(method);
+        if kind == RequestKind::Initialize {
             self.initialize = Some(frame.clone());
         }
-        let sending = Arc::new(Sending::default());
+        let sending = Arc::new(SendState::default());
         let task = RequestTask {
             peer: Arc::clone(&self.peer),
             id,
@@ -239,25 +239,25 @@ impl HttpLink {
             };
             self.reap();
             match event {
-                Event::Tell(event) => {
+                PeerEvent::Tell(event) => {
                     self.forget_answered(&event);
                     return event;
                 }
-                Event::SessionLost(lost) if self.renew(lost) => return LinkEvent::SessionLost,
-                Event::SessionLost(_) => {}
-                Event::FallBack(refused) => {
+                PeerEvent::SessionLost(lost) if self.renew(lost) => return LinkEvent::SessionLost,
+                PeerEvent::SessionLost(_) => {}
+                PeerEvent::FallBack(refused) => {
                     let peer = Arc::clone(&self.peer);
                     self.tasks.spawn(listen::listen_old(peer, Some(refused)));
                 }
-                Event::Open(agreed) => {
+                PeerEvent::Open(agreed) => {
                     let listening = listen::listen(Arc::clone(&self.peer), agreed);
                     let listening = self.tasks.spawn(listening);
                     if let Some(before) = self.listening.replace(listening) {
                         before.abort();
                     }
                 }
-                Event::AccountChanged => return LinkEvent::AccountChanged,
-                Event::Renewed(said) => return LinkEvent::Renewed(said),
+                PeerEvent::AccountChanged => return LinkEvent::AccountChanged,
+                PeerEvent::Renewed(said) => return LinkEvent::Renewed(said),
             }
         }
     }
@@ -280,13 +280,13 @@ impl HttpLink {
     fn renew(&mut self, lost: u64) -> bool {
         let is_current = matches!(
             &*self.peer.stage.borrow(),
-            Stage::Open(agreed) if agreed.generation == lost
+            HandshakeStage::Open(agreed) if agreed.generation == lost
         );
         let Some(initialize) = self.initialize.clone().filter(|_| is_current) else {
             return false;
         };
         self.generation = lost + 1;
-        self.peer.stage.send_replace(Stage::Opening(None));
+        self.peer.stage.send_replace(HandshakeStage::Opening(None));
         let renewal = handshake::renew(Arc::clone(&self.peer), initialize, self.generation);
         self.tasks.spawn(renewal);
         true
@@ -327,11 +327,11 @@ async fn run_contained(task: RequestTask) {
             fault: HttpFault::Internal,
             outcome: Outcome::Unknown,
         };
-        peer.tell(Event::Tell(failed)).await;
+        peer.tell(PeerEvent::Tell(failed)).await;
     }
 }
 
-async fn send(peer: Arc<Peer>, frame: Frame, share: Share) {
+async fn send(peer: Arc<Peer>, frame: Frame, share: BacklogShare) {
     // The semaphore is never closed.
     let Ok(_permit) = peer.senders.acquire().await else {
         return;
@@ -341,7 +341,7 @@ async fn send(peer: Arc<Peer>, frame: Frame, share: Share) {
     };
     let outgoing = Outgoing {
         frame: &frame,
-        sending: &Arc::new(Sending::default()),
+        sending: &Arc::new(SendState::default()),
         agreed: &peer.agreed_so_far(),
         modern: None,
         grant: None,

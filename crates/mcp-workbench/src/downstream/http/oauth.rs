@@ -8,7 +8,7 @@ use hyper::{
 
 use super::{
     client::{Response, SendError},
-    peer::{Event, Peer},
+    peer::{Peer, PeerEvent},
 };
 use crate::{
     downstream::{error::SignInNeeded, oauth::OAuthClient},
@@ -24,7 +24,7 @@ pub(super) struct RequestToken<'a> {
 }
 
 /// The meaning of a response for the token.
-pub(super) enum Judged {
+pub(super) enum TokenVerdict {
     Other,
     /// It was refused, and there is another one: send the request again.
     Again,
@@ -66,7 +66,7 @@ impl<'a> RequestToken<'a> {
     pub(super) fn judge<'b>(
         &'b mut self,
         response: &Response,
-    ) -> impl Future<Output = Judged> + use<'a, 'b> {
+    ) -> impl Future<Output = TokenVerdict> + use<'a, 'b> {
         let status = response.status();
         let is_about_tokens = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let judged = self.oauth.filter(|_| is_about_tokens).map(|oauth| {
@@ -78,7 +78,7 @@ impl<'a> RequestToken<'a> {
         async {
             match judged {
                 Some(judged) => judged.await,
-                None => Judged::Other,
+                None => TokenVerdict::Other,
             }
         }
     }
@@ -88,16 +88,16 @@ impl<'a> RequestToken<'a> {
         oauth: &OAuthClient,
         status: StatusCode,
         challenge: Option<Challenge>,
-    ) -> Judged {
+    ) -> TokenVerdict {
         let before = oauth.grant();
         let scopes = challenge.as_ref().filter(|it| it.is_insufficient_scope());
         let replaced = match (status, scopes) {
-            (StatusCode::FORBIDDEN, None) => return Judged::Other,
+            (StatusCode::FORBIDDEN, None) => return TokenVerdict::Other,
             (_, Some(scopes)) if self.replaced => {
-                return Judged::Lacks(Box::new(oauth.step_up(scopes)));
+                return TokenVerdict::Lacks(Box::new(oauth.step_up(scopes)));
             }
             _ if self.replaced => {
-                return Judged::Lacks(Box::new(oauth.refused(challenge.as_ref())));
+                return TokenVerdict::Lacks(Box::new(oauth.refused(challenge.as_ref())));
             }
             (StatusCode::FORBIDDEN, Some(scopes)) => {
                 oauth.widen(self.bearer.as_ref(), scopes).await
@@ -114,11 +114,11 @@ impl<'a> RequestToken<'a> {
                 self.bearer = Some(bearer);
                 if oauth.grant() != before {
                     // The user has signed in with a different account, so the tools may differ.
-                    self.peer.tell(Event::AccountChanged).await;
+                    self.peer.tell(PeerEvent::AccountChanged).await;
                 }
-                Judged::Again
+                TokenVerdict::Again
             }
-            Err(needed) => Judged::Lacks(needed),
+            Err(needed) => TokenVerdict::Lacks(needed),
         }
     }
 }

@@ -21,7 +21,7 @@ use super::{
     client::{Client, Response, SendError, Target},
     exchange::discard,
     fault::Setback,
-    oauth::{Judged, NoResponse, RequestToken},
+    oauth::{NoResponse, RequestToken, TokenVerdict},
 };
 use crate::{
     call::Outcome,
@@ -45,7 +45,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const LISTENING_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// An event of a connection, for the link that owns it.
-pub(super) enum Event {
+pub(super) enum PeerEvent {
     /// An event for the server's task.
     Tell(LinkEvent),
     /// The server lost the session of this generation.
@@ -53,7 +53,7 @@ pub(super) enum Event {
     /// The server refused Streamable HTTP with this fault: try HTTP+SSE.
     FallBack(HttpFault),
     /// The handshake is complete: the server may send messages outside of requests.
-    Open(Agreed),
+    Open(Handshake),
     /// The token now belongs to a different account.
     AccountChanged,
     /// A new session is open, with the server's description of itself.
@@ -72,15 +72,15 @@ pub(super) enum Route {
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Stage {
+pub(super) enum HandshakeStage {
     /// It is in progress; the server may have issued a session already.
     Opening(Option<HeaderValue>),
-    Open(Agreed),
+    Open(Handshake),
 }
 
 /// The result of a handshake. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct Agreed {
+pub(super) struct Handshake {
     /// The number of this handshake on its connection.
     pub(super) generation: u64,
     /// The session, if the server issued one.
@@ -89,7 +89,7 @@ pub(super) struct Agreed {
     headers: Arc<HeaderMap>,
 }
 
-impl Agreed {
+impl Handshake {
     pub(super) fn headers(&self) -> &HeaderMap {
         &self.headers
     }
@@ -109,12 +109,12 @@ pub(super) struct Peer {
     pub(super) secrets: Secrets,
     pub(super) times: ServerTimes,
     pub(super) route: watch::Sender<Route>,
-    pub(super) stage: watch::Sender<Stage>,
+    pub(super) stage: watch::Sender<HandshakeStage>,
     /// Set if the server can send messages outside of requests: the GET stream is open, or the server has none.
     pub(super) listening: watch::Sender<bool>,
     pub(super) backlog: Backlog,
     pub(super) senders: Semaphore,
-    events: mpsc::Sender<Event>,
+    events: mpsc::Sender<PeerEvent>,
 }
 
 impl Peer {
@@ -124,7 +124,7 @@ impl Peer {
         oauth: Option<OAuthClient>,
         secrets: Secrets,
         times: ServerTimes,
-        events: mpsc::Sender<Event>,
+        events: mpsc::Sender<PeerEvent>,
     ) -> Self {
         const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
         const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -137,7 +137,7 @@ impl Peer {
             times,
             route: watch::Sender::new(Route::Streamable(target.clone())),
             target,
-            stage: watch::Sender::new(Stage::Opening(None)),
+            stage: watch::Sender::new(HandshakeStage::Opening(None)),
             listening: watch::Sender::new(false),
             backlog: Backlog::default(),
             senders: Semaphore::new(MAX_SENDERS),
@@ -165,7 +165,7 @@ impl Peer {
     }
 
     /// Sends an event to the link. Waits while the channel is full.
-    pub(super) fn tell(&self, event: Event) -> impl Future<Output = ()> {
+    pub(super) fn tell(&self, event: PeerEvent) -> impl Future<Output = ()> {
         let waiting = match self.events.try_send(event) {
             // On the heap because it is large and rare.
             Err(TrySendError::Full(event)) => Some(Box::pin(self.events.send(event))),
@@ -181,7 +181,7 @@ impl Peer {
 
     /// Passes on a message of the server.
     pub(super) fn pass_on(&self, message: Message, origin: Origin) -> impl Future<Output = ()> {
-        self.tell(Event::Tell(LinkEvent::Message { message, origin }))
+        self.tell(PeerEvent::Tell(LinkEvent::Message { message, origin }))
     }
 
     /// Returns the route of messages; waits until it is known. Cancel-safe.
@@ -197,9 +197,9 @@ impl Peer {
     }
 
     /// Returns the result of the handshake; waits until it is known and newer than a lost generation. Cancel-safe.
-    pub(super) async fn agreed(&self, lost: Option<u64>) -> Result<Agreed, HttpFault> {
-        let is_new = |agreed: &Agreed| lost.is_none_or(|lost| agreed.generation > lost);
-        if let Stage::Open(agreed) = &*self.stage.borrow()
+    pub(super) async fn agreed(&self, lost: Option<u64>) -> Result<Handshake, HttpFault> {
+        let is_new = |agreed: &Handshake| lost.is_none_or(|lost| agreed.generation > lost);
+        if let HandshakeStage::Open(agreed) = &*self.stage.borrow()
             && is_new(agreed)
         {
             return Ok(agreed.clone());
@@ -207,13 +207,13 @@ impl Peer {
         let mut stage = self.stage.subscribe();
         let known = stage
             .wait_for(|stage| match stage {
-                Stage::Opening(_) => false,
-                Stage::Open(agreed) => is_new(agreed),
+                HandshakeStage::Opening(_) => false,
+                HandshakeStage::Open(agreed) => is_new(agreed),
             })
             .await;
         match known.as_deref() {
-            Ok(Stage::Open(agreed)) => Ok(agreed.clone()),
-            Ok(Stage::Opening(_)) | Err(_) => Err(HttpFault::Internal),
+            Ok(HandshakeStage::Open(agreed)) => Ok(agreed.clone()),
+            Ok(HandshakeStage::Opening(_)) | Err(_) => Err(HttpFault::Internal),
         }
     }
 
@@ -232,16 +232,16 @@ impl Peer {
     }
 
     /// Returns the current result of the handshake, complete or not.
-    pub(super) fn agreed_so_far(&self) -> Agreed {
+    pub(super) fn agreed_so_far(&self) -> Handshake {
         match &*self.stage.borrow() {
-            Stage::Opening(session) => self.agree(0, session.clone(), None),
-            Stage::Open(agreed) => agreed.clone(),
+            HandshakeStage::Opening(session) => self.agree(0, session.clone(), None),
+            HandshakeStage::Open(agreed) => agreed.clone(),
         }
     }
 
     /// Returns the state before the first handshake.
-    pub(super) fn agreed_on_nothing(&self) -> Agreed {
-        Agreed {
+    pub(super) fn agreed_on_nothing(&self) -> Handshake {
+        Handshake {
             generation: 0,
             session: None,
             headers: Arc::clone(&self.headers),
@@ -254,7 +254,7 @@ impl Peer {
         generation: u64,
         session: Option<HeaderValue>,
         version: Option<HeaderValue>,
-    ) -> Agreed {
+    ) -> Handshake {
         let mut headers = HeaderMap::clone(&self.headers);
         if let Some(session) = &session {
             headers.insert(SESSION_ID, session.clone());
@@ -262,7 +262,7 @@ impl Peer {
         if let Some(version) = version {
             headers.insert(PROTOCOL_VERSION, version);
         }
-        Agreed {
+        Handshake {
             generation,
             session,
             headers: Arc::new(headers),
@@ -284,7 +284,7 @@ impl Peer {
     pub(super) async fn get(
         &self,
         target: Target,
-        agreed: &Agreed,
+        agreed: &Handshake,
         last_id: Option<&str>,
     ) -> Result<Response, NoResponse> {
         const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -300,9 +300,9 @@ impl Peer {
             let sent = sent.await;
             let response = sent.map_err(NoResponse::Send)?;
             match token.judge(&response).await {
-                Judged::Other => return Ok(response),
-                Judged::Again => discard(response).await,
-                Judged::Lacks(needed) => return Err(NoResponse::SignIn(needed)),
+                TokenVerdict::Other => return Ok(response),
+                TokenVerdict::Again => discard(response).await,
+                TokenVerdict::Lacks(needed) => return Err(NoResponse::SignIn(needed)),
             }
         }
     }
@@ -310,7 +310,7 @@ impl Peer {
     pub(super) async fn delete(
         self: Arc<Self>,
         target: Target,
-        agreed: Agreed,
+        agreed: Handshake,
     ) -> Result<Response, SendError> {
         let token = RequestToken::begin(&self).await.headers();
         let headers = [&*agreed.headers, &token];

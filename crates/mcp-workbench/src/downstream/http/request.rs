@@ -8,12 +8,12 @@ use hyper::HeaderMap;
 use tokio::time::Instant;
 
 use super::{
-    body::{Sending, Share},
+    body::{BacklogShare, SendState},
     client::Response as HttpResponse,
-    exchange::{Outgoing, PostError, Reply, post, reply},
+    exchange::{Outgoing, PostError, ReplyBody, post, reply},
     fault::{Refusal, Setback, not_modern},
     modern,
-    peer::{Agreed, Event, Peer, Route, SESSION_ID, Stage},
+    peer::{Handshake, HandshakeStage, Peer, PeerEvent, Route, SESSION_ID},
     stream::ResumableStream,
 };
 use crate::{
@@ -36,7 +36,7 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
 
 /// The kind of a request, which determines if it may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RequestKind {
     /// The handshake, which is sent before anything is negotiated.
     Initialize,
     /// Detects a modern server. Any other response is a failure at once.
@@ -49,7 +49,7 @@ pub(super) enum Kind {
     Once,
 }
 
-impl Kind {
+impl RequestKind {
     pub(super) fn of(method: &str) -> Self {
         match method {
             "initialize" => Self::Initialize,
@@ -76,7 +76,7 @@ impl Kind {
 pub(super) struct RequestTask {
     pub(super) peer: Arc<Peer>,
     pub(super) id: u64,
-    pub(super) kind: Kind,
+    pub(super) kind: RequestKind,
     /// The session that the request is made for.
     pub(super) generation: u64,
     /// The account that the request is made for.
@@ -84,13 +84,13 @@ pub(super) struct RequestTask {
     /// The headers of a modern request; a legacy one has those of the handshake.
     pub(super) modern: Option<HeaderMap>,
     pub(super) frame: Frame,
-    pub(super) sending: Arc<Sending>,
-    pub(super) share: Option<Share>,
+    pub(super) sending: Arc<SendState>,
+    pub(super) share: Option<BacklogShare>,
 }
 
 /// The recovery steps of a request so far.
 #[derive(Debug, Default)]
-struct Tried {
+struct RetryState {
     renewed: bool,
     waited: bool,
     again: u32,
@@ -99,7 +99,7 @@ struct Tried {
 }
 
 /// The recovery from a failure.
-enum Cure {
+enum Recovery {
     /// Send the request again after this time.
     Again(Duration),
     /// Open a new session, in which repeatable requests are sent again.
@@ -121,20 +121,23 @@ impl RequestTask {
             fault: setback.fault,
             outcome: setback.outcome,
         };
-        self.peer.tell(Event::Tell(failed)).await;
+        self.peer.tell(PeerEvent::Tell(failed)).await;
     }
 
     /// Returns how long the caller of the request waits at least.
     fn caller_timeout(&self) -> Duration {
         let times = self.peer.times;
         match self.kind {
-            Kind::Once => times.call.min(times.max_call),
-            Kind::Initialize | Kind::Probe | Kind::Listen | Kind::Repeatable => times.connect,
+            RequestKind::Once => times.call.min(times.max_call),
+            RequestKind::Initialize
+            | RequestKind::Probe
+            | RequestKind::Listen
+            | RequestKind::Repeatable => times.connect,
         }
     }
 
     async fn settle(&mut self, deadline: Instant) -> Result<(), Setback> {
-        let mut tried = Tried::default();
+        let mut tried = RetryState::default();
         loop {
             let agreed = self.agreed(&tried).await?;
             let Err(error) = self.attempt(&agreed).await else {
@@ -146,35 +149,39 @@ impl RequestTask {
                 self.sending.rejected();
             }
             match cure {
-                Cure::Again(pause) => tokio::time::sleep(pause).await,
-                Cure::NewSession => {
+                Recovery::Again(pause) => tokio::time::sleep(pause).await,
+                Recovery::NewSession => {
                     tried.lost = Some(agreed.generation);
-                    self.peer.tell(Event::SessionLost(agreed.generation)).await;
+                    self.peer
+                        .tell(PeerEvent::SessionLost(agreed.generation))
+                        .await;
                     // The tools of the new session must be compared first, so the owner sends the call again.
-                    if self.kind == Kind::Once {
+                    if self.kind == RequestKind::Once {
                         return Err(setback);
                     }
                 }
-                Cure::FallBack => {
+                Recovery::FallBack => {
                     self.peer.route.send_replace(Route::SseWaiting);
-                    self.peer.tell(Event::FallBack(setback.fault)).await;
+                    self.peer.tell(PeerEvent::FallBack(setback.fault)).await;
                 }
-                Cure::None => return Err(setback),
+                Recovery::None => return Err(setback),
             }
         }
     }
 
-    async fn agreed(&self, tried: &Tried) -> Result<Agreed, Setback> {
-        if self.kind == Kind::Initialize || self.modern.is_some() {
+    async fn agreed(&self, tried: &RetryState) -> Result<Handshake, Setback> {
+        if self.kind == RequestKind::Initialize || self.modern.is_some() {
             return Ok(self.peer.agreed_on_nothing());
         }
         let agreed = self.peer.agreed(tried.lost).await;
-        if self.kind == Kind::Once {
+        if self.kind == RequestKind::Once {
             self.peer.listens().await;
         }
         let outcome = self.sending.outcome();
         match agreed {
-            Ok(agreed) if self.kind == Kind::Once && agreed.generation != self.generation => {
+            Ok(agreed)
+                if self.kind == RequestKind::Once && agreed.generation != self.generation =>
+            {
                 let fault = HttpFault::SessionLost { status: 404 };
                 Err(Setback { fault, outcome })
             }
@@ -182,7 +189,7 @@ impl RequestTask {
         }
     }
 
-    fn cure(&self, tried: &mut Tried, error: &PostError, deadline: Instant) -> Cure {
+    fn cure(&self, tried: &mut RetryState, error: &PostError, deadline: Instant) -> Recovery {
         let setback = match error {
             PostError::Setback(setback) | PostError::Broken(setback) => setback,
             PostError::Refusal(refusal) => &refusal.setback,
@@ -190,7 +197,7 @@ impl RequestTask {
         match &setback.fault {
             HttpFault::SessionLost { .. } if !tried.renewed => {
                 tried.renewed = true;
-                Cure::NewSession
+                Recovery::NewSession
             }
             HttpFault::Status {
                 status: 429,
@@ -198,15 +205,15 @@ impl RequestTask {
                 ..
             } if !tried.waited && *wait <= MAX_RETRY_AFTER && Instant::now() + *wait < deadline => {
                 tried.waited = true;
-                Cure::Again(*wait)
+                Recovery::Again(*wait)
             }
             HttpFault::Status {
                 status: 400 | 404 | 405,
                 ..
-            } if self.may_fall_back(error) => Cure::FallBack,
+            } if self.may_fall_back(error) => Recovery::FallBack,
             HttpFault::Unreachable { .. } if tried.again < MAX_CONNECTS => tried.again(),
             _ if self.may_repeat(error) && tried.again < MAX_REPEATS => tried.again(),
-            _ => Cure::None,
+            _ => Recovery::None,
         }
     }
 
@@ -219,7 +226,7 @@ impl RequestTask {
             }
             PostError::Setback(_) | PostError::Broken(_) => false,
         };
-        self.kind == Kind::Initialize
+        self.kind == RequestKind::Initialize
             && !modern
             && matches!(*self.peer.route.borrow(), Route::Streamable(_))
     }
@@ -243,14 +250,14 @@ impl RequestTask {
                         ..
                     }
                 );
-                failed && self.kind != Kind::Probe
+                failed && self.kind != RequestKind::Probe
             }
         };
-        passing && !matches!(self.kind, Kind::Once | Kind::Listen)
+        passing && !matches!(self.kind, RequestKind::Once | RequestKind::Listen)
     }
 
     /// Sends the request once and passes on its response.
-    async fn attempt(&mut self, agreed: &Agreed) -> Result<(), PostError> {
+    async fn attempt(&mut self, agreed: &Handshake) -> Result<(), PostError> {
         let peer = Arc::clone(&self.peer);
         let route = peer.route().await;
         let share = self.share.take();
@@ -259,7 +266,7 @@ impl RequestTask {
             sending: &self.sending,
             agreed,
             modern: self.modern.as_ref(),
-            grant: (self.kind == Kind::Once).then_some(&self.grant),
+            grant: (self.kind == RequestKind::Once).then_some(&self.grant),
         };
         match route {
             Route::Streamable(target) => {
@@ -280,7 +287,7 @@ impl RequestTask {
     async fn take_posted(
         &self,
         posted: Result<HttpResponse, PostError>,
-        agreed: &Agreed,
+        agreed: &Handshake,
     ) -> Result<(), PostError> {
         let response = match posted {
             Err(PostError::Refusal(mut refusal)) => {
@@ -295,9 +302,11 @@ impl RequestTask {
             }
             posted => posted?,
         };
-        if self.kind == Kind::Initialize {
+        if self.kind == RequestKind::Initialize {
             let session = response.headers().get(&SESSION_ID).cloned();
-            self.peer.stage.send_replace(Stage::Opening(session));
+            self.peer
+                .stage
+                .send_replace(HandshakeStage::Opening(session));
         }
         let taken = match reply(&self.peer, response).await {
             Ok(reply) => self.take(reply, agreed).await,
@@ -312,10 +321,10 @@ impl RequestTask {
     }
 
     /// Passes on the messages of a reply, up to the response to this request.
-    async fn take(&self, reply: Reply, agreed: &Agreed) -> Result<(), HttpFault> {
+    async fn take(&self, reply: ReplyBody, agreed: &Handshake) -> Result<(), HttpFault> {
         let response = match reply {
-            Reply::Nothing(status) => return Err(HttpFault::NoAnswer { status }),
-            Reply::Message(body) => {
+            ReplyBody::Nothing(status) => return Err(HttpFault::NoAnswer { status }),
+            ReplyBody::Message(body) => {
                 let message = parse_on_one_line(&body).map_err(|_| HttpFault::Unreadable)?;
                 let message = self.attributed(message);
                 if !self.is_answer(&message) {
@@ -323,14 +332,18 @@ impl RequestTask {
                 }
                 return self.pass_on_answer(message).await;
             }
-            Reply::Stream(response) => response,
+            ReplyBody::Stream(response) => response,
         };
         // On the heap, so that requests without a stream need no space for one.
         Box::pin(self.take_stream(response, agreed)).await
     }
 
     /// Passes on the messages of a stream, up to the response to this request.
-    async fn take_stream(&self, response: HttpResponse, agreed: &Agreed) -> Result<(), HttpFault> {
+    async fn take_stream(
+        &self,
+        response: HttpResponse,
+        agreed: &Handshake,
+    ) -> Result<(), HttpFault> {
         let mut stream = if self.modern.is_some() {
             ResumableStream::once(&self.peer, response)
         } else {
@@ -359,7 +372,7 @@ impl RequestTask {
 
     /// Passes on the response, unless it shows that the server is not modern.
     async fn pass_on_answer(&self, answer: Message) -> Result<(), HttpFault> {
-        if self.kind == Kind::Probe
+        if self.kind == RequestKind::Probe
             && let Some(error) = modern::other_error(&answer)
         {
             return Err(not_modern(error, &self.peer.secrets));
@@ -392,17 +405,17 @@ impl RequestTask {
         let plain = matches!(setback.fault, HttpFault::Status { status, .. } if status < 500 && status != 429);
         // A probe that is refused with an error that is not modern is followed by the legacy era.
         let counts = match self.kind {
-            Kind::Initialize | Kind::Probe => modern::is_modern_error(message),
-            Kind::Listen | Kind::Repeatable | Kind::Once => true,
+            RequestKind::Initialize | RequestKind::Probe => modern::is_modern_error(message),
+            RequestKind::Listen | RequestKind::Repeatable | RequestKind::Once => true,
         };
         plain && counts && self.is_answer(message)
     }
 }
 
-impl Tried {
-    fn again(&mut self) -> Cure {
+impl RetryState {
+    fn again(&mut self) -> Recovery {
         let pause = FIRST_PAUSE * 2_u32.pow(self.again);
         self.again += 1;
-        Cure::Again(pause)
+        Recovery::Again(pause)
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use tokio::{task::AbortHandle, time::Instant};
 
-use super::body::Sending;
+use super::body::SendState;
 use crate::{
     alarm::Alarm,
     call::Outcome,
@@ -15,28 +15,28 @@ use crate::{
 
 /// The unanswered requests of one link.
 #[derive(Default)]
-pub(super) struct Running {
-    requests: HashMap<FrameTicket, Request>,
+pub(super) struct RunningRequests {
+    requests: HashMap<FrameTicket, RunningRequest>,
     /// No request times out before this time. It may be early, never late.
     next: Option<Instant>,
     alarm: Alarm,
 }
 
 /// An unanswered request.
-struct Request {
+struct RunningRequest {
     id: u64,
-    sending: Arc<Sending>,
+    sending: Arc<SendState>,
     task: AbortHandle,
     /// The timeout and the deadline; `None` if the request may take forever.
     limit: Option<(Duration, Instant)>,
 }
 
-impl Running {
+impl RunningRequests {
     /// Adds a request.
     pub(super) fn begin(
         &mut self,
         id: u64,
-        (sending, task): (Arc<Sending>, AbortHandle),
+        (sending, task): (Arc<SendState>, AbortHandle),
         limit: Option<Duration>,
     ) -> FrameTicket {
         let limit = limit.map(|limit| (limit, Instant::now() + limit));
@@ -44,7 +44,7 @@ impl Running {
             self.ring_by(end);
         }
         let ticket = FrameTicket::from(id);
-        let request = Request {
+        let request = RunningRequest {
             id,
             sending,
             task,
@@ -86,7 +86,7 @@ impl Running {
             self.alarm.wait(self.next).await;
             self.next = None;
             let now = Instant::now();
-            let ends = |request: &Request| request.limit.map(|(_, end)| end);
+            let ends = |request: &RunningRequest| request.limit.map(|(_, end)| end);
             let first = self.requests.iter();
             let first = first.filter_map(|(ticket, request)| Some((ends(request)?, *ticket)));
             let Some((end, ticket)) = first.min_by_key(|(end, _)| *end) else {
@@ -107,7 +107,7 @@ impl Running {
     }
 }
 
-impl Request {
+impl RunningRequest {
     fn too_slow(self) -> LinkEvent {
         let limit = self.limit.map_or(Duration::ZERO, |(limit, _)| limit);
         LinkEvent::Failed {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     client::Response,
     fault::is_type,
-    peer::{Agreed, Peer, Route},
+    peer::{Handshake, Peer, Route},
 };
 use crate::{
     downstream::error::HttpFault,
@@ -63,12 +63,12 @@ impl EventStream {
 
 /// The position in a stream, and when it may be resumed.
 #[derive(Debug, Clone)]
-pub(super) struct Position {
+pub(super) struct StreamPosition {
     pub(super) last_id: Option<String>,
     pub(super) pause: Duration,
 }
 
-impl Position {
+impl StreamPosition {
     /// Adopts the event id and the retry time of a stream, if it has them.
     pub(super) fn advance(&mut self, stream: &EventStream) {
         if let Some(last_id) = stream.parser.last_id() {
@@ -84,15 +84,15 @@ impl Position {
 pub(super) struct ResumableStream<'a> {
     peer: &'a Peer,
     /// The handshake to resume with; `None` for a modern server, which cannot resume.
-    agreed: Option<&'a Agreed>,
+    agreed: Option<&'a Handshake>,
     stream: EventStream,
-    position: Position,
+    position: StreamPosition,
     /// The number of resumptions since the last event.
     resumes: usize,
 }
 
 impl<'a> ResumableStream<'a> {
-    pub(super) fn new(peer: &'a Peer, agreed: &'a Agreed, response: Response) -> Self {
+    pub(super) fn new(peer: &'a Peer, agreed: &'a Handshake, response: Response) -> Self {
         Self {
             agreed: Some(agreed),
             ..Self::once(peer, response)
@@ -105,7 +105,7 @@ impl<'a> ResumableStream<'a> {
             peer,
             agreed: None,
             stream: EventStream::new(response),
-            position: Position {
+            position: StreamPosition {
                 last_id: None,
                 pause: PAUSE,
             },

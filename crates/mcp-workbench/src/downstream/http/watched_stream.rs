@@ -10,18 +10,18 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::body::{Sending, Share};
+use super::body::{BacklogShare, SendState};
 use crate::dial::Stream;
 
 /// The request that a connection carries, as its stream and its owner see it.
 #[derive(Default)]
-pub(super) struct Watcher(Mutex<Watched>);
+pub(super) struct Watcher(Mutex<WatchedRequest>);
 
 #[derive(Default)]
-struct Watched {
-    sending: Option<Arc<Sending>>,
+struct WatchedRequest {
+    sending: Option<Arc<SendState>>,
     /// Its share of the waiting bytes.
-    share: Option<Share>,
+    share: Option<BacklogShare>,
     /// Set when hyper has taken the whole body.
     is_taken: bool,
     written: usize,
@@ -29,8 +29,8 @@ struct Watched {
 
 impl Watcher {
     /// Starts to watch the next request.
-    pub(super) fn watch(&self, sending: Option<Arc<Sending>>, share: Option<Share>) {
-        *self.lock() = Watched {
+    pub(super) fn watch(&self, sending: Option<Arc<SendState>>, share: Option<BacklogShare>) {
+        *self.lock() = WatchedRequest {
             sending,
             share,
             is_taken: false,
@@ -48,7 +48,7 @@ impl Watcher {
     }
 
     /// Takes the share if the request goes to another connection.
-    pub(super) fn take_share(&self) -> Option<Share> {
+    pub(super) fn take_share(&self) -> Option<BacklogShare> {
         self.lock().share.take()
     }
 
@@ -70,7 +70,7 @@ impl Watcher {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Watched> {
+    fn lock(&self) -> MutexGuard<'_, WatchedRequest> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

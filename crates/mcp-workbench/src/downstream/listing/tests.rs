@@ -36,7 +36,7 @@ fn finish(walk: ListWalk, rules: &ListRules<'_>, introduction: Introduction) -> 
 }
 
 fn rules(filters: &ToolFilters) -> ListRules<'_> {
-    let marks = Marks::Ignored;
+    let marks = HeaderMarks::Ignored;
     ListRules {
         filters,
         permissions: &NO_PERMISSIONS,

@@ -12,7 +12,7 @@ use std::{
 
 use rustix::process::{Pid, Signal};
 
-use super::sweep::{Found, QUIET_ROUNDS, everybody};
+use super::sweep::{HeldProcess, QUIET_ROUNDS, everybody};
 
 /// The first argument that makes this program a guard. It is not a command for users.
 pub(crate) const GUARD_ARGUMENT: &str = "guard-process-trees";
@@ -116,7 +116,7 @@ fn end_all(marker: &str, groups: &HashSet<i32>) {
             return;
         }
         if began.elapsed() >= GRACE_PERIOD {
-            left.iter().for_each(Found::kill);
+            left.iter().for_each(HeldProcess::kill);
         } else if !left.is_empty() && !std::mem::replace(&mut asked, true) {
             for found in &left {
                 found.signal(Signal::TERM);
@@ -126,8 +126,8 @@ fn end_all(marker: &str, groups: &HashSet<i32>) {
     }
 }
 
-fn survivors(marker: &str, groups: &HashSet<i32>, newest: Option<u64>) -> Vec<Found> {
-    let held = everybody().into_iter().filter_map(Found::hold);
+fn survivors(marker: &str, groups: &HashSet<i32>, newest: Option<u64>) -> Vec<HeldProcess> {
+    let held = everybody().into_iter().filter_map(HeldProcess::hold);
     held.filter(|found| {
         let grouped = found.group_and_start().is_some_and(|(group, start)| {
             groups.contains(&group) && newest.is_some_and(|newest| start <= newest)

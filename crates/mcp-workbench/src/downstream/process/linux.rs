@@ -28,7 +28,7 @@ use tokio_util::task::TaskTracker;
 use super::{
     Exit, Spawned, end,
     guard::Guard,
-    sweep::{Found, MARKER_VARIABLE, QUIET_ROUNDS, children},
+    sweep::{HeldProcess, MARKER_VARIABLE, QUIET_ROUNDS, children},
 };
 use crate::rare::Rare;
 
@@ -223,25 +223,25 @@ impl ProcessTable {
     async fn sweep(&self, marker: Option<&str>) {
         let mut quiet_looks = 0;
         for _ in 0..MAX_SWEEP_ROUNDS {
-            let found: Vec<Found> = self.adopted(marker);
+            let found: Vec<HeldProcess> = self.adopted(marker);
             quiet_looks = if found.is_empty() { quiet_looks + 1 } else { 0 };
             if quiet_looks == QUIET_ROUNDS {
                 return;
             }
-            found.iter().for_each(Found::kill);
+            found.iter().for_each(HeldProcess::kill);
             tokio::time::sleep(SWEEP_PAUSE).await;
         }
         tracing::warn!("failed to kill some processes of a server");
     }
 
-    fn adopted(&self, marker: Option<&str>) -> Vec<Found> {
+    fn adopted(&self, marker: Option<&str>) -> Vec<HeldProcess> {
         let state = self.state();
         let strangers = children()
             .into_iter()
             .filter(|pid| !state.known.contains(pid));
         strangers
             .filter(|pid| !reap(*pid))
-            .filter_map(Found::hold)
+            .filter_map(HeldProcess::hold)
             .filter(|found| marker.is_none_or(|marker| found.carries(marker)))
             .collect()
     }

@@ -16,12 +16,12 @@ pub(super) const MARKER_VARIABLE: &str = "MCP_WORKBENCH_PROCESS";
 pub(super) const QUIET_ROUNDS: u32 = 2;
 
 /// A process that is held by a pidfd.
-pub(super) struct Found {
+pub(super) struct HeldProcess {
     descriptor: OwnedFd,
     pid: Pid,
 }
 
-impl Found {
+impl HeldProcess {
     /// Opens a process, if it still exists.
     pub(super) fn hold(pid: Pid) -> Option<Self> {
         let descriptor = pidfd_open(pid, PidfdFlags::empty()).ok()?;

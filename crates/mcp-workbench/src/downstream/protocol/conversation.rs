@@ -169,25 +169,25 @@ pub(crate) fn answer_server(
     addressee: Option<&Addressee>,
     asks: &mut Asks,
     link: &mut Link,
-) -> Taken {
+) -> RequestOutcome {
     if link.backlog() >= MAX_ANSWER_BYTES {
-        return Taken::Done;
+        return RequestOutcome::Done;
     }
     match asks.take(request, addressee) {
         Some(answer) => {
             link.send(answer);
-            Taken::Done
+            RequestOutcome::Done
         }
-        None => Taken::Asked,
+        None => RequestOutcome::Pending,
     }
 }
 
 /// The outcome of a request of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum RequestOutcome {
     /// It was answered, or never will be.
     Done,
-    Asked,
+    Pending,
 }
 
 /// Returns the code of an error object as text.

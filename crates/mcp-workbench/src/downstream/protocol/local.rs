@@ -10,7 +10,7 @@ use crate::{
         error::CallError,
         protocol::conversation::error_code,
         server::QueuedCall,
-        session::{Session, Surroundings},
+        session::{Session, SessionContext},
     },
     era::{HEADER_MISMATCH, SUBSCRIPTION_ID},
     wire::{Answer, code},
@@ -18,14 +18,14 @@ use crate::{
 
 /// A request that the workbench answers itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Local {
+pub(crate) enum LocalRequest {
     /// Subscribes to a resource, or unsubscribes.
     Subscription,
     /// Sets the level of log messages.
     LogLevel,
 }
 
-impl Local {
+impl LocalRequest {
     /// Returns the kind of a request, if the workbench answers it itself.
     pub(crate) fn of(request: &CallRequest) -> Option<Self> {
         match request.method() {
@@ -62,17 +62,17 @@ impl Local {
 
 /// Subscribes again after the subscription ended. Possibly missed changes are announced at once the first time. If
 /// the server keeps refusing, they are announced when it grants the request.
-pub(crate) fn listen_again(session: &mut Session, surroundings: &Surroundings<'_>) {
+pub(crate) fn listen_again(session: &mut Session, context: &SessionContext<'_>) {
     session.listen();
     if session.subscription.ended_once() {
-        take_granted(session, surroundings);
+        take_granted(session, context);
     }
 }
 
 /// Handles the server's grant of the subscription, and announces changes that may have been missed before it.
-pub(crate) fn take_granted(session: &mut Session, surroundings: &Surroundings<'_>) {
+pub(crate) fn take_granted(session: &mut Session, context: &SessionContext<'_>) {
     if session.subscription.take_missed() {
-        session.announce_everything(surroundings);
+        session.announce_everything(context);
     }
 }
 

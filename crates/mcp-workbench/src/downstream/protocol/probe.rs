@@ -30,7 +30,7 @@ const MAX_LISTED_VERSIONS: usize = 10;
 const MAX_VERSION_CHARACTERS: usize = 40;
 
 /// A server whose era is known.
-pub(crate) struct Met {
+pub(crate) struct DetectedServer {
     pub(crate) era: Era,
     /// The server's description of itself: the result of `initialize` or of `server/discover`.
     pub(crate) said: RawJson,
@@ -47,15 +47,15 @@ pub(crate) enum Certainty {
 }
 
 /// The outcome of a probe.
-pub(crate) enum Probed {
-    Met(Met),
+pub(crate) enum ProbeOutcome {
+    Detected(DetectedServer),
     /// The server exited because of `server/discover`.
-    Ended,
+    Exited,
     /// The server refused `initialize` and did not answer `server/discover` in time.
     Unclear(ConnectError),
 }
 
-impl Met {
+impl DetectedServer {
     /// Returns the name and version of the server.
     pub(crate) fn identity(&self) -> ServerIdentity {
         let info = match self.era {
@@ -75,27 +75,29 @@ impl Met {
 
 impl Conversation<'_> {
     /// Connects to a server that is known to be legacy.
-    pub(crate) async fn initialize(&mut self) -> Result<Met, ConnectError> {
+    pub(crate) async fn initialize(&mut self) -> Result<DetectedServer, ConnectError> {
         self.initialize_or_hear(None).await
     }
 
     /// Connects to a server that is known to be modern.
-    pub(crate) async fn discover(&mut self) -> Result<Met, ConnectError> {
+    pub(crate) async fn discover(&mut self) -> Result<DetectedServer, ConnectError> {
         let phase = StartPhase::Discover;
         self.speak(Dialect::modern(None, self.asks.has_roots()));
         let answer = self.request(phase, &ObjectText::new().finish()).await?;
-        match Discovered::of(&answer) {
-            Discovered::Modern(said) => Ok(self.met_modern(said)),
-            Discovered::Legacy => Err(refused(phase, &answer, &self.link.secrets())),
-            Discovered::NoCommonVersion => Err(no_common_version(&answer, &self.link.secrets())),
+        match DiscoverOutcome::of(&answer) {
+            DiscoverOutcome::Modern(said) => Ok(self.met_modern(said)),
+            DiscoverOutcome::Legacy => Err(refused(phase, &answer, &self.link.secrets())),
+            DiscoverOutcome::NoCommonVersion => {
+                Err(no_common_version(&answer, &self.link.secrets()))
+            }
         }
     }
 
     /// Connects to a server that is not known to be legacy. If it does not answer `server/discover` in time,
     /// `initialize` is sent too, and the first response decides.
-    pub(crate) async fn probe(&mut self, limit: Duration) -> Result<Probed, ConnectError> {
+    pub(crate) async fn probe(&mut self, limit: Duration) -> Result<ProbeOutcome, ConnectError> {
         if self.link.fixed_era() == Some(Era::Legacy) {
-            return self.initialize().await.map(Probed::Met);
+            return self.initialize().await.map(ProbeOutcome::Detected);
         }
         let phase = StartPhase::Discover;
         self.speak(Dialect::modern(None, self.asks.has_roots()));
@@ -103,14 +105,16 @@ impl Conversation<'_> {
         let answer = timeout(limit, self.answer(phase, probe, None)).await;
         let mut wants_access = None;
         let (unanswered, certainty) = match answer {
-            Ok(Ok((_, answer))) => match Discovered::of(&answer) {
-                Discovered::Modern(said) => return Ok(Probed::Met(self.met_modern(said))),
-                Discovered::Legacy => (None, Certainty::Shown),
-                Discovered::NoCommonVersion => {
+            Ok(Ok((_, answer))) => match DiscoverOutcome::of(&answer) {
+                DiscoverOutcome::Modern(said) => {
+                    return Ok(ProbeOutcome::Detected(self.met_modern(said)));
+                }
+                DiscoverOutcome::Legacy => (None, Certainty::Shown),
+                DiscoverOutcome::NoCommonVersion => {
                     return Err(no_common_version(&answer, &self.link.secrets()));
                 }
             },
-            Ok(Err(ConnectError::Exited { .. })) => return Ok(Probed::Ended),
+            Ok(Err(ConnectError::Exited { .. })) => return Ok(ProbeOutcome::Exited),
             Ok(Err(error)) if !is_refusal(&error) => return Err(error),
             Ok(Err(error)) => {
                 let certainty = shown_by(&error);
@@ -122,18 +126,25 @@ impl Conversation<'_> {
             Err(_) => (Some(probe), Certainty::Shown),
         };
         match self.initialize_or_hear(unanswered).await {
-            Ok(met) if met.era == Era::Legacy => Ok(Probed::Met(Met { certainty, ..met })),
+            Ok(met) if met.era == Era::Legacy => {
+                Ok(ProbeOutcome::Detected(DetectedServer { certainty, ..met }))
+            }
             // It was slow to read the request.
-            Err(ConnectError::Exited { .. }) if unanswered.is_some() => Ok(Probed::Ended),
-            Err(error) if unanswered.is_some() && is_refusal(&error) => Ok(Probed::Unclear(error)),
+            Err(ConnectError::Exited { .. }) if unanswered.is_some() => Ok(ProbeOutcome::Exited),
+            Err(error) if unanswered.is_some() && is_refusal(&error) => {
+                Ok(ProbeOutcome::Unclear(error))
+            }
             // A modern server may accept `initialize` without a token, only to answer that the method is unknown.
             Err(error) => Err(wants_access.filter(|_| is_refusal(&error)).unwrap_or(error)),
-            met => met.map(Probed::Met),
+            met => met.map(ProbeOutcome::Detected),
         }
     }
 
     /// Sends `initialize`. A late response to `server/discover` may still decide instead.
-    async fn initialize_or_hear(&mut self, mut probe: Option<u64>) -> Result<Met, ConnectError> {
+    async fn initialize_or_hear(
+        &mut self,
+        mut probe: Option<u64>,
+    ) -> Result<DetectedServer, ConnectError> {
         self.speak(Dialect::LEGACY);
         let params = ObjectText::new()
             .member("protocolVersion", NEWEST_LEGACY_REVISION)
@@ -149,10 +160,10 @@ impl Conversation<'_> {
             }
             // The server was slow to start; it has both requests and answers now.
             probe = None;
-            match Discovered::of(&answer) {
-                Discovered::Modern(said) => return Ok(self.met_modern(said)),
-                Discovered::Legacy => {}
-                Discovered::NoCommonVersion => {
+            match DiscoverOutcome::of(&answer) {
+                DiscoverOutcome::Modern(said) => return Ok(self.met_modern(said)),
+                DiscoverOutcome::Legacy => {}
+                DiscoverOutcome::NoCommonVersion => {
                     return Err(no_common_version(&answer, &self.link.secrets()));
                 }
             }
@@ -165,16 +176,16 @@ impl Conversation<'_> {
             return Err(ConnectError::InvalidAnswer { phase });
         };
         self.link.initialized(&version);
-        Ok(Met {
+        Ok(DetectedServer {
             era: Era::Legacy,
             said,
             certainty: Certainty::Shown,
         })
     }
 
-    fn met_modern(&mut self, said: RawJson) -> Met {
+    fn met_modern(&mut self, said: RawJson) -> DetectedServer {
         self.speak(Dialect::modern(Some(&said), self.asks.has_roots()));
-        Met {
+        DetectedServer {
             era: Era::Modern,
             said,
             certainty: Certainty::Shown,
@@ -209,7 +220,7 @@ fn is_about_access(error: &ConnectError) -> bool {
 
 /// The meaning of an answer to `server/discover`.
 #[derive(Debug, PartialEq, Eq)]
-enum Discovered {
+enum DiscoverOutcome {
     /// A modern server that supports our revision, and its description of itself. The description is empty if the
     /// response is an error that only modern servers send.
     Modern(RawJson),
@@ -219,7 +230,7 @@ enum Discovered {
     NoCommonVersion,
 }
 
-impl Discovered {
+impl DiscoverOutcome {
     fn of(answer: &Answer) -> Self {
         let (versions, said) = match answer {
             Answer::Result(said) => match said.member("supportedVersions") {
@@ -306,10 +317,10 @@ mod tests {
     }
 
     fn next(answer: &Answer) -> Next {
-        match Discovered::of(answer) {
-            Discovered::Modern(_) => Next::Modern,
-            Discovered::Legacy => Next::Legacy,
-            Discovered::NoCommonVersion => Next::Fail,
+        match DiscoverOutcome::of(answer) {
+            DiscoverOutcome::Modern(_) => Next::Modern,
+            DiscoverOutcome::Legacy => Next::Legacy,
+            DiscoverOutcome::NoCommonVersion => Next::Fail,
         }
     }
 

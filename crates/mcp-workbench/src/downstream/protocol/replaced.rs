@@ -13,7 +13,7 @@ use crate::{
         error::{CallError, HttpFault},
         protocol::{conversation::error_code, local::is_header_mismatch},
         server::Status,
-        session::{Session, Surroundings, pending::Asked},
+        session::{Session, SessionContext, pending::PendingRequest},
     },
     era::{Era, HEADER_MISMATCH, UNSUPPORTED_VERSION, is_modern_code},
     wire::Answer,
@@ -24,37 +24,37 @@ const PAUSE: Duration = Duration::from_secs(10);
 
 /// The check if a server still speaks the protocol that it spoke at its start.
 #[derive(Debug, Default)]
-pub(crate) struct Speech {
-    known: Known,
+pub(crate) struct ProtocolCheck {
+    known: ProtocolState,
     /// The time of the last check.
     asked_at: Option<Instant>,
 }
 
 /// The current knowledge about the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Known {
+enum ProtocolState {
     /// Unchanged since the start, as far as is known.
     #[default]
-    AsMet,
-    Asked,
-    Otherwise,
+    Unchanged,
+    Checking,
+    Changed,
 }
 
-impl Speech {
+impl ProtocolCheck {
     /// Records that the server answered the check, so its protocol is unchanged.
     pub(crate) fn take_sign_of_life(&mut self) {
-        if self.known == Known::Asked {
-            self.known = Known::AsMet;
+        if self.known == ProtocolState::Checking {
+            self.known = ProtocolState::Unchanged;
         }
     }
 
     /// Records the start of a check; returns false if it is too early for one.
     fn begin_asking(&mut self, now: Instant) -> bool {
         let is_due = self.asked_at.is_none_or(|at| at + PAUSE <= now);
-        let begins = is_due && self.known == Known::AsMet;
+        let begins = is_due && self.known == ProtocolState::Unchanged;
         if begins {
             *self = Self {
-                known: Known::Asked,
+                known: ProtocolState::Checking,
                 asked_at: Some(now),
             };
         }
@@ -64,7 +64,7 @@ impl Speech {
 
 /// Returns true if the server speaks a different protocol now and no response is pending.
 pub(crate) fn is_replaced(session: &Session) -> bool {
-    session.speech.known == Known::Otherwise && session.calls.is_empty()
+    session.protocol_check.known == ProtocolState::Changed && session.calls.is_empty()
 }
 
 /// Examines the refusal of a call.
@@ -75,9 +75,9 @@ pub(crate) fn take_refusal(session: &mut Session, answer: &Answer, status: &watc
             // The headers of calls come from the tool list, so the list is outdated.
             session.announce_change(status);
         }
-        Era::Modern if !is_modern_code(error) => ask_how_it_speaks(session),
+        Era::Modern if !is_modern_code(error) => check_protocol(session),
         Era::Legacy if session.link.is_remote() && misses_the_era(error) => {
-            session.speech.known = Known::Otherwise;
+            session.protocol_check.known = ProtocolState::Changed;
         }
         Era::Modern | Era::Legacy => {}
     }
@@ -88,7 +88,7 @@ pub(crate) fn take_failure(
     session: &mut Session,
     id: u64,
     (fault, outcome): (HttpFault, Outcome),
-    surroundings: &Surroundings<'_>,
+    context: &SessionContext<'_>,
 ) {
     let is_outdated = matches!(
         fault,
@@ -105,29 +105,32 @@ pub(crate) fn take_failure(
         return;
     }
     match session.calls.failed(id, error, &mut session.link) {
-        Some(Asked::List) => session.take_page(id, &Answer::Invalid, surroundings),
-        Some(Asked::Listen) => session.subscription.ended(id, Instant::now()),
-        Some(Asked::Ping) if session.speech.known == Known::Asked => {
-            session.speech.known = if not_modern {
-                Known::Otherwise
+        Some(PendingRequest::List) => session.take_page(id, &Answer::Invalid, context),
+        Some(PendingRequest::Listen) => session.subscription.ended(id, Instant::now()),
+        Some(PendingRequest::Ping) if session.protocol_check.known == ProtocolState::Checking => {
+            session.protocol_check.known = if not_modern {
+                ProtocolState::Changed
             } else {
-                Known::AsMet
+                ProtocolState::Unchanged
             };
         }
         _ if was_call && not_modern && session.calls.era() == Era::Modern => {
-            ask_how_it_speaks(session);
+            check_protocol(session);
         }
         _ => {}
     }
 }
 
 /// Checks if a remote modern server is still modern. A process cannot change its protocol.
-fn ask_how_it_speaks(session: &mut Session) {
-    if session.link.is_remote() && session.speech.begin_asking(Instant::now()) {
+fn check_protocol(session: &mut Session) {
+    if session.link.is_remote() && session.protocol_check.begin_asking(Instant::now()) {
         let nothing = ObjectText::new().finish();
-        session
-            .calls
-            .ask(&mut session.link, Asked::Ping, "server/discover", &nothing);
+        session.calls.ask(
+            &mut session.link,
+            PendingRequest::Ping,
+            "server/discover",
+            &nothing,
+        );
     }
 }
 

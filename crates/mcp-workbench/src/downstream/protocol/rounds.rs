@@ -12,12 +12,12 @@ use crate::{
     downstream::{
         asks::{
             asking_server::AskingServer,
-            questions::{Answering, missing_capability, needed},
+            questions::{Answerer, missing_capability, needed},
         },
         error::{CallError, TimeLimit},
         protocol::tasks,
-        server::{Followed, ServerHandle},
-        session::reply::Answered,
+        server::{FollowGuard, ServerHandle},
+        session::reply::CompletedCall,
     },
     era::{
         Era, InputRequired, ResultType, result_type, to_legacy_result, to_modern_result,
@@ -34,7 +34,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// withdraws open questions and tasks.
 pub(crate) async fn follow(
     server: &ServerHandle,
-    answered: Answered,
+    answered: CompletedCall,
 ) -> Result<RawJson, CallError> {
     let limit = server.about.entry().server.times.max_call;
     let began = answered.sent_at.unwrap_or_else(Instant::now);
@@ -47,13 +47,13 @@ pub(crate) async fn follow(
 
 async fn follow_rounds(
     server: &ServerHandle,
-    mut answered: Answered,
+    mut answered: CompletedCall,
 ) -> Result<RawJson, CallError> {
     let mut rounds = 0;
     let mut pauses = 0;
     let mut followed = None;
     loop {
-        let Answered {
+        let CompletedCall {
             call, answer, by, ..
         } = answered;
         let result = match answer {
@@ -76,7 +76,7 @@ async fn follow_rounds(
             return Err(CallError::EndlessQuestions { rounds });
         }
         rounds += 1;
-        followed.get_or_insert_with(|| Followed::begin(server));
+        followed.get_or_insert_with(|| FollowGuard::begin(server));
         let responses = if wanted.requests.is_empty() {
             sleep(pause(pauses)).await;
             pauses += 1;
@@ -90,20 +90,24 @@ async fn follow_rounds(
 }
 
 /// Returns the parties that answer the server's questions during a call.
-pub(crate) fn answering<'a>(server: &'a ServerHandle, call: &'a Call) -> Answering<'a> {
-    Answering {
+pub(crate) fn answering<'a>(server: &'a ServerHandle, call: &'a Call) -> Answerer<'a> {
+    Answerer {
         client: &call.context.client,
         roots: server.about.entry().roots.clone(),
     }
 }
 
 /// Repeats a call with the answers to the server's questions.
-async fn go_on(server: &ServerHandle, mut call: Call, retry: Retry) -> Result<Answered, CallError> {
+async fn go_on(
+    server: &ServerHandle,
+    mut call: Call,
+    retry: Retry,
+) -> Result<CompletedCall, CallError> {
     call.context.retry = Some(Box::new(retry));
     call.context.progress.restart();
     let answered = server.call_once(call).await;
     let answered = answered.map_err(CallError::after_it_began)?;
-    Ok(Answered {
+    Ok(CompletedCall {
         answer: answered.answer.map_err(CallError::after_it_began),
         ..answered
     })
@@ -180,7 +184,7 @@ fn with_addresses(
 
 /// Returns a question to a modern client that sends its user to addresses.
 fn as_question(call: &Call, wanted: &InputRequired) -> Result<RawJson, CallError> {
-    let answering = Answering {
+    let answering = Answerer {
         client: &call.context.client,
         roots: None,
     };

@@ -10,7 +10,7 @@ use crate::{
     downstream::{
         link::Link,
         protocol::conversation::error_code,
-        session::{calls::Calls, pending::Asked, resubscriptions::Resubscriptions},
+        session::{calls::Calls, pending::PendingRequest, resubscriptions::Resubscriptions},
     },
     wire::{Answer, FrameTicket, code},
 };
@@ -23,7 +23,7 @@ const STABLE_AFTER: Duration = Duration::from_mins(1);
 
 /// The notifications that a server offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Announced {
+pub(crate) struct OfferedNotifications {
     /// The lists whose changes it reports, by their names in a subscription request.
     lists: Vec<&'static str>,
     /// Set if it reports changes of single resources.
@@ -37,7 +37,7 @@ const LISTS: [(&str, &str); 3] = [
     ("resources", "resourcesListChanged"),
 ];
 
-impl Announced {
+impl OfferedNotifications {
     /// Reads the capabilities in a response to `server/discover`.
     pub(crate) fn of(said: &RawJson) -> Self {
         let capabilities = said.member("capabilities");
@@ -58,8 +58,8 @@ impl Announced {
 /// The one subscription to a server.
 #[derive(Debug, Default)]
 pub(crate) struct Subscription {
-    announced: Announced,
-    open: Option<Listening>,
+    announced: OfferedNotifications,
+    open: Option<ListenRequest>,
     /// The number of consecutive early ends.
     ends: u32,
     /// Set if changes may have been missed that were not announced yet.
@@ -70,7 +70,7 @@ pub(crate) struct Subscription {
 
 /// An open subscription request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Listening {
+pub(crate) struct ListenRequest {
     pub(crate) id: u64,
     pub(crate) frame: FrameTicket,
     pub(crate) since: Instant,
@@ -78,14 +78,14 @@ pub(crate) struct Listening {
 
 impl Subscription {
     /// Creates the state without an open subscription, for a server with these notifications.
-    pub(crate) fn new(announced: Announced) -> Self {
+    pub(crate) fn new(announced: OfferedNotifications) -> Self {
         Self {
             announced,
             ..Self::default()
         }
     }
 
-    pub(crate) fn announced(&self) -> &Announced {
+    pub(crate) fn announced(&self) -> &OfferedNotifications {
         &self.announced
     }
 
@@ -114,8 +114,8 @@ impl Subscription {
         let params = self.params(calls.resubscriptions());
         let open = params.map(|params| {
             let method = "subscriptions/listen";
-            let (id, frame) = calls.ask(link, Asked::Listen, method, &params);
-            Listening {
+            let (id, frame) = calls.ask(link, PendingRequest::Listen, method, &params);
+            ListenRequest {
                 id,
                 frame,
                 since: Instant::now(),
@@ -138,7 +138,7 @@ impl Subscription {
     }
 
     /// Sets the open request, or none; returns the previous one, which the caller must end.
-    pub(crate) fn replace(&mut self, listening: Option<Listening>) -> Option<Listening> {
+    pub(crate) fn replace(&mut self, listening: Option<ListenRequest>) -> Option<ListenRequest> {
         self.due = None;
         std::mem::replace(&mut self.open, listening)
     }
@@ -203,7 +203,7 @@ mod tests {
                 params: json(&format!(r#"{{"uri":"{uri}"}}"#)),
             });
         }
-        let params = Subscription::new(Announced::of(&said)).params(&resubscriptions);
+        let params = Subscription::new(OfferedNotifications::of(&said)).params(&resubscriptions);
         params.map(|params| params.as_str().to_owned())
     }
 
@@ -223,7 +223,7 @@ mod tests {
         let start = Instant::now();
         let open = |id: u64, since| {
             let frame = FrameTicket::from(id);
-            Some(Listening { id, frame, since })
+            Some(ListenRequest { id, frame, since })
         };
         let mut subscription = Subscription::default();
         assert_eq!(subscription.replace(open(1, start)), None);

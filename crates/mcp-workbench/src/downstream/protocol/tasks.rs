@@ -17,8 +17,8 @@ use crate::{
             conversation::{error_code, error_message},
             rounds::{answering, asking, result_of_task},
         },
-        server::{About, Followed, ServerHandle},
-        session::{calls::Calls, pending::Asked},
+        server::{About, FollowGuard, ServerHandle},
+        session::{calls::Calls, pending::PendingRequest},
     },
     era::{Era, INPUT_RESPONSES, InputRequired, ResultType, TASKS_EXTENSION, result_type},
     ident::ServerIdentifier,
@@ -99,7 +99,7 @@ pub(crate) async fn follow(
     if client.era() == Era::Modern && client.capabilities().has_extension(TASKS_EXTENSION) {
         return Ok(with_sealed_name(&server.about, client, &task));
     }
-    let _followed = Followed::begin(server);
+    let _followed = FollowGuard::begin(server);
     let name = task.member(TASK_ID).ok_or(CallError::UnknownAnswer)?;
     let mut follower = Follower {
         server,
@@ -257,7 +257,7 @@ pub(crate) fn cancel_late(calls: &mut Calls, answer: &Answer, link: &mut Link) {
         && let Some(name) = task.member(TASK_ID)
     {
         let params = ObjectText::new().raw(TASK_ID, &name).finish();
-        calls.ask(link, Asked::Again, CANCEL, &params);
+        calls.ask(link, PendingRequest::Again, CANCEL, &params);
     }
 }
 

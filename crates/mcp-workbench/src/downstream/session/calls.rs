@@ -11,15 +11,15 @@ use crate::{
     downstream::{
         asks::{
             Asks,
-            attribution::{self, Addressee, Asker, AtWork},
-            taken_back::TakenBack,
+            attribution::{self, ActiveCall, Addressee, Asker},
+            cancelled_calls::CancelledCalls,
         },
         error::{CallError, TimeLimit},
         link::Link,
         protocol::{conversation::call_answer, dialect::Dialect, tasks},
         server::{CallTicket, QueuedCall, Status},
         session::{
-            pending::{Asked, Pending, PendingCall},
+            pending::{Pending, PendingCall, PendingRequest},
             progress::report,
             resubscriptions::Resubscriptions,
         },
@@ -43,7 +43,7 @@ pub(crate) struct Calls {
     queue: VecDeque<WaitingCall>,
     queued_bytes: usize,
     times: ServerTimes,
-    taken_back: TakenBack,
+    cancelled_calls: CancelledCalls,
     /// The subscriptions to restore after a restart.
     resubscriptions: Resubscriptions,
     /// The form of requests to the server.
@@ -74,7 +74,7 @@ impl Calls {
             queue: VecDeque::new(),
             queued_bytes: 0,
             times,
-            taken_back: TakenBack::default(),
+            cancelled_calls: CancelledCalls::default(),
             resubscriptions,
             dialect,
             client_meta: ClientMeta::default(),
@@ -100,7 +100,7 @@ impl Calls {
     pub(crate) fn ask(
         &mut self,
         link: &mut Link,
-        asked: Asked,
+        asked: PendingRequest,
         method: &str,
         params: &RawJson,
     ) -> (u64, FrameTicket) {
@@ -126,7 +126,7 @@ impl Calls {
     /// Restores the subscriptions and the log level after a restart.
     pub(crate) fn resubscribe(&mut self, link: &mut Link) {
         for (method, params) in self.resubscriptions.requests() {
-            self.ask(link, Asked::Again, method, &params);
+            self.ask(link, PendingRequest::Again, method, &params);
         }
     }
 
@@ -258,7 +258,7 @@ impl Calls {
         }
         if let Some((id, call)) = self.pending.remove_call(ticket) {
             let outcome = withdraw(id, call.frame, "the caller cancelled", link);
-            self.note_taken_back(id, &call, outcome, self.now);
+            self.note_cancelled(id, &call, outcome, self.now);
             self.send_queued(link);
         }
     }
@@ -269,15 +269,15 @@ impl Calls {
         id: u64,
         (answer, marks): (Answer, ResultMarks),
         link: &mut Link,
-    ) -> Option<(Asked, Answer)> {
+    ) -> Option<(PendingRequest, Answer)> {
         let Some(asked) = self.pending.remove(id) else {
-            if self.taken_back.answered(id) {
+            if self.cancelled_calls.answered(id) {
                 tasks::cancel_late(self, &answer, link);
             }
             return None;
         };
         match asked {
-            Asked::Call(mut call) => {
+            PendingRequest::Call(mut call) => {
                 let answer = call_answer(answer, link);
                 if answer.is_ok() {
                     self.resubscriptions.note(&call.queued.call.request);
@@ -293,9 +293,14 @@ impl Calls {
     }
 
     /// Removes a failed request; returns it if it was not a call.
-    pub(crate) fn failed(&mut self, id: u64, error: CallError, link: &mut Link) -> Option<Asked> {
+    pub(crate) fn failed(
+        &mut self,
+        id: u64,
+        error: CallError,
+        link: &mut Link,
+    ) -> Option<PendingRequest> {
         match self.pending.remove(id)? {
-            Asked::Call(call) => {
+            PendingRequest::Call(call) => {
                 finish(call, Err(error));
                 self.send_queued(link);
                 None
@@ -316,7 +321,7 @@ impl Calls {
         if !self.pending.is_call(id) {
             return false;
         }
-        if let Some(Asked::Call(call)) = self.pending.remove(id) {
+        if let Some(PendingRequest::Call(call)) = self.pending.remove(id) {
             finish(call, Err(error));
         }
         self.send_queued(link);
@@ -337,7 +342,7 @@ impl Calls {
         let count = expired.len();
         for (id, call, limit) in expired {
             let outcome = withdraw(id, call.frame, "the call took too long", link);
-            self.note_taken_back(id, &call, outcome, now);
+            self.note_cancelled(id, &call, outcome, now);
             finish(call, Err(CallError::Timeout { limit, outcome }));
         }
         self.send_queued(link);
@@ -369,9 +374,9 @@ impl Calls {
     }
 
     /// Records a cancelled call, if it may have reached the server.
-    fn note_taken_back(&mut self, id: u64, call: &PendingCall, outcome: Outcome, now: Instant) {
+    fn note_cancelled(&mut self, id: u64, call: &PendingCall, outcome: Outcome, now: Instant) {
         if outcome == Outcome::Unknown {
-            self.taken_back.note(id, call, now);
+            self.cancelled_calls.note(id, call, now);
         }
     }
 
@@ -395,7 +400,7 @@ impl Calls {
 
     /// Returns the client of a message that names no request, if there can be only one.
     pub(crate) fn only_client(&self, asks: &Asks) -> Option<&Arc<dyn ClientHandle>> {
-        attribution::meant(&self.at_work(asks), &self.taken_back, Instant::now())
+        attribution::meant(&self.at_work(asks), &self.cancelled_calls, Instant::now())
     }
 
     /// Returns the client that gets a question, if the question can belong to one principal only.
@@ -405,14 +410,14 @@ impl Calls {
         can_answer: impl Fn(&Arc<dyn ClientHandle>) -> bool,
     ) -> Option<Addressee> {
         let at_work = self.at_work(asks);
-        attribution::addressee(&at_work, &self.taken_back, Instant::now(), can_answer)
+        attribution::addressee(&at_work, &self.cancelled_calls, Instant::now(), can_answer)
     }
 
     /// Returns the pending calls of the server, oldest first.
-    fn at_work(&self, asks: &Asks) -> Vec<AtWork<'_>> {
+    fn at_work(&self, asks: &Asks) -> Vec<ActiveCall<'_>> {
         let ids = self.pending.call_ids().into_iter();
         let clients = ids.filter_map(|id| self.client_of(id));
-        let at_work = clients.map(|client| AtWork {
+        let at_work = clients.map(|client| ActiveCall {
             client,
             is_asked: asks.is_asked(client.id()),
         });
@@ -439,13 +444,15 @@ impl Calls {
         let mut unsent = VecDeque::new();
         for id in self.pending.call_ids() {
             match self.pending.remove(id) {
-                Some(Asked::Call(call)) if link.outcome(call.frame) == Outcome::Unknown => {
+                Some(PendingRequest::Call(call))
+                    if link.outcome(call.frame) == Outcome::Unknown =>
+                {
                     finish(call, Err(error(Outcome::Unknown)));
                 }
-                Some(Asked::Call(call)) if call.queued.put_back == MAX_PUT_BACK => {
+                Some(PendingRequest::Call(call)) if call.queued.put_back == MAX_PUT_BACK => {
                     finish(call, Err(error(Outcome::NotSent)));
                 }
-                Some(Asked::Call(mut call)) => {
+                Some(PendingRequest::Call(mut call)) => {
                     call.queued.put_back += 1;
                     unsent.push_back(call.queued);
                 }

@@ -23,12 +23,12 @@ const MEASURE_INTERVAL: Duration = Duration::from_millis(100);
 pub(crate) struct Health {
     timeouts: usize,
     ping_until: Option<Instant>,
-    oversized: Option<Oversized>,
+    oversized: Option<OversizedMessage>,
 }
 
 /// An oversized message that has not ended.
 #[derive(Debug)]
-struct Oversized {
+struct OversizedMessage {
     /// Set if its call was identified and failed.
     has_owner: bool,
     since: Instant,
@@ -38,7 +38,7 @@ struct Oversized {
     measure_at: Instant,
 }
 
-impl Oversized {
+impl OversizedMessage {
     /// Measures the message; returns true if it is endless.
     fn is_endless(&mut self, bytes: u64, now: Instant) -> bool {
         if bytes > self.bytes {
@@ -71,7 +71,7 @@ impl Health {
 
     /// Records the begin of an oversized message.
     pub(crate) fn oversized(&mut self, has_owner: bool, bytes: u64, now: Instant) {
-        self.oversized = Some(Oversized {
+        self.oversized = Some(OversizedMessage {
             has_owner,
             since: now,
             bytes,

@@ -36,20 +36,20 @@ use crate::{
         pool::Shutdown,
         process::Exit,
         protocol::{
-            local::{self, Local, untagged},
-            replaced::{self, Speech},
+            local::{self, LocalRequest, untagged},
+            replaced::{self, ProtocolCheck},
             subscription::Subscription,
         },
         server::{Command, QueuedCall, Status},
         session::{
             calls::Calls,
             health::Health,
-            pending::Asked,
-            refresh::{Page, Reading, Refresh},
+            pending::PendingRequest,
+            refresh::{ListReader, PageOutcome, Refresh},
             resubscriptions::Resubscriptions,
         },
         snapshot::ServerSnapshot,
-        supervisor::{adapt, cached_list::CacheWriter, start::Started, waiting::Waiting},
+        supervisor::{adapt, cached_list::CacheWriter, start::Started, waiting::WaitingCommands},
     },
     era::Era,
     lock::ServerPins,
@@ -89,7 +89,7 @@ pub(crate) struct Session {
     /// The subscription to a modern server.
     pub(crate) subscription: Subscription,
     /// The check if the protocol has changed.
-    pub(crate) speech: Speech,
+    pub(crate) protocol_check: ProtocolCheck,
     pub(crate) used_at: Instant,
     /// The pins of the server at its start.
     pub(crate) pins: ServerPins,
@@ -98,7 +98,7 @@ pub(crate) struct Session {
 }
 
 /// The environment of a session: the channels that it publishes to, and the shutdown signal.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct SessionContext<'a> {
     pub(crate) status: &'a watch::Sender<Status>,
     pub(crate) shutdown: &'a Shutdown,
     /// Sends a change to all subscribers.
@@ -131,7 +131,7 @@ impl Session {
             users: client.map_or(Users::Nobody, |client| Users::One(client.lasting())),
             refresh: Refresh::default(),
             health: Health::default(),
-            speech: Speech::default(),
+            protocol_check: ProtocolCheck::default(),
             used_at: Instant::now(),
             pins: started.pins,
             lost: None,
@@ -148,10 +148,10 @@ impl Session {
     pub(crate) async fn run(
         &mut self,
         commands: &mut mpsc::UnboundedReceiver<Command>,
-        surroundings: &Surroundings<'_>,
+        context: &SessionContext<'_>,
     ) -> SessionEnd {
         let mut alarm = Alarm::default();
-        let mut shutdown = Rare::new(Box::pin(surroundings.shutdown.begun()));
+        let mut shutdown = Rare::new(Box::pin(context.shutdown.begun()));
         loop {
             if replaced::is_replaced(self) {
                 return SessionEnd::Replaced;
@@ -170,17 +170,17 @@ impl Session {
             tokio::select! {
                 biased;
                 () = &mut shutdown => {
-                    return SessionEnd::Shutdown(surroundings.shutdown.since());
+                    return SessionEnd::Shutdown(context.shutdown.since());
                 }
-                () = alarm.wait(due) => if let Some(end) = self.take_time(surroundings) {
+                () = alarm.wait(due) => if let Some(end) = self.take_time(context) {
                     return end;
                 },
                 closed = self.asks.next_answer() => unattributed::take_answer(self, closed),
                 () = self.refresh.check_ended(), if self.refresh.is_in_work() => {
-                    self.take_checked_page(surroundings);
+                    self.take_checked_page(context);
                 }
                 command = commands.recv() => match command {
-                    Some(command) => self.take_commands(command, commands, surroundings),
+                    Some(command) => self.take_commands(command, commands, context),
                     None => return SessionEnd::Retired,
                 },
                 () = wait_for_room(held_up.as_ref()), if held_up.is_some() => {
@@ -188,7 +188,7 @@ impl Session {
                     self.link.excuse_stall();
                 }
                 event = self.link.next_event(), if held_up.is_none() => {
-                    if let Some(end) = self.take_events(event, surroundings) {
+                    if let Some(end) = self.take_events(event, context) {
                         return end;
                     }
                 }
@@ -200,7 +200,7 @@ impl Session {
     fn take_events(
         &mut self,
         first: LinkEvent,
-        surroundings: &Surroundings<'_>,
+        context: &SessionContext<'_>,
     ) -> Option<SessionEnd> {
         self.calls.begin_turn();
         let mut next = Some(first);
@@ -209,7 +209,7 @@ impl Session {
                 LinkEvent::Ended(exit) => return Some(SessionEnd::Exited(exit)),
                 LinkEvent::Lost(fault) => return Some(SessionEnd::Lost(fault)),
                 LinkEvent::Nonsense => return Some(SessionEnd::GivenUp(GiveUp::Nonsense)),
-                event => self.take_event(event, surroundings),
+                event => self.take_event(event, context),
             }
             next = self.link.ready_event();
         }
@@ -221,12 +221,12 @@ impl Session {
         &mut self,
         first: Command,
         others: &mut mpsc::UnboundedReceiver<Command>,
-        surroundings: &Surroundings<'_>,
+        context: &SessionContext<'_>,
     ) {
         self.calls.begin_turn();
         let mut next = Some(first);
         while let Some(command) = next {
-            self.take_command(command, surroundings.status);
+            self.take_command(command, context.status);
             next = others.try_recv().ok();
         }
     }
@@ -245,10 +245,10 @@ impl Session {
         moments.into_iter().flatten().min()
     }
 
-    fn take_time(&mut self, surroundings: &Surroundings<'_>) -> Option<SessionEnd> {
+    fn take_time(&mut self, context: &SessionContext<'_>) -> Option<SessionEnd> {
         self.calls.begin_turn();
         let now = self.calls.now();
-        let status = surroundings.status;
+        let status = context.status;
         if let Some((page, outcome)) = self.refresh.give_up_if_due(now, status) {
             self.forget_page(page);
             self.settle_page(outcome);
@@ -263,10 +263,10 @@ impl Session {
                 Era::Modern => "server/discover",
             };
             self.calls
-                .ask(&mut self.link, Asked::Ping, method, &nothing);
+                .ask(&mut self.link, PendingRequest::Ping, method, &nothing);
         }
         if self.subscription.due().is_some_and(|due| due <= now) {
-            local::listen_again(self, surroundings);
+            local::listen_again(self, context);
         }
         if let Some(params) = self.refresh.begin_if_due(now, self.server.list_bounds) {
             self.request_page(&params);
@@ -306,7 +306,7 @@ impl Session {
         self.used_at = self.calls.now();
         self.users.note(&call.call.context.client);
         if self.calls.era() == Era::Modern
-            && let Some(local) = Local::of(&call.call.request)
+            && let Some(local) = LocalRequest::of(&call.call.request)
         {
             local.take(self, call);
         } else {
@@ -337,35 +337,35 @@ impl Session {
         }
     }
 
-    pub(crate) fn take_event(&mut self, event: LinkEvent, surroundings: &Surroundings<'_>) {
+    pub(crate) fn take_event(&mut self, event: LinkEvent, context: &SessionContext<'_>) {
         match event {
             LinkEvent::Message { message, origin } => {
                 self.health.heard();
-                self.take_message(message, origin, surroundings);
+                self.take_message(message, origin, context);
             }
             LinkEvent::Failed { id, fault, outcome } => {
-                replaced::take_failure(self, id, (fault, outcome), surroundings);
+                replaced::take_failure(self, id, (fault, outcome), context);
             }
             // Nothing is sent to the new session before it has listed its tools.
             LinkEvent::SessionLost => {
                 let page = self.refresh.lose();
                 self.forget_page(page);
-                surroundings.status.send_modify(|it| it.stale = true);
+                context.status.send_modify(|it| it.stale = true);
             }
             LinkEvent::AccountChanged => {
                 self.calls.resubscribe(&mut self.link);
-                let known = surroundings.status.borrow().tools.clone();
+                let known = context.status.borrow().tools.clone();
                 let introduction = known.unwrap_or_default().introduction.clone();
                 let page = self.refresh.require(introduction);
                 self.forget_page(page);
-                self.announce_everything(surroundings);
+                self.announce_everything(context);
             }
             LinkEvent::Renewed(said) => {
                 self.calls.resubscribe(&mut self.link);
                 let introduction = Introduction::of(&said, self.calls.era());
                 let page = self.refresh.require(introduction);
                 self.forget_page(page);
-                self.announce_everything(surroundings);
+                self.announce_everything(context);
             }
             LinkEvent::BadLine(line) => unreadable::take_bad_line(self, &line),
             LinkEvent::TooLarge(head) => unreadable::take_oversized(self, &head),
@@ -379,16 +379,16 @@ impl Session {
         }
     }
 
-    fn take_message(&mut self, message: Message, origin: Origin, surroundings: &Surroundings<'_>) {
+    fn take_message(&mut self, message: Message, origin: Origin, context: &SessionContext<'_>) {
         let message = if self.server.sanitize {
             clean::cleaned_message(message, |id| self.calls.pending.is_call(id))
         } else {
             message
         };
         match message {
-            Message::Response(response) => self.take_answer(response, surroundings),
+            Message::Response(response) => self.take_answer(response, context),
             Message::Notification(notification) => {
-                self.take_notification(&notification, origin, surroundings);
+                self.take_notification(&notification, origin, context);
             }
             // A modern server must not send requests, and must not be answered.
             Message::Request(_) if self.calls.era() == Era::Modern => {}
@@ -396,19 +396,19 @@ impl Session {
         }
     }
 
-    fn take_answer(&mut self, response: Response, surroundings: &Surroundings<'_>) {
+    fn take_answer(&mut self, response: Response, context: &SessionContext<'_>) {
         let Some(id) = response.id.as_ref().and_then(RequestId::as_u64) else {
             return;
         };
         self.used_at = self.calls.now();
         if matches!(response.answer, Answer::Error(_)) && self.calls.pending.is_call(id) {
-            replaced::take_refusal(self, &response.answer, surroundings.status);
+            replaced::take_refusal(self, &response.answer, context.status);
         }
         let answer = (response.answer, response.marks);
         match self.calls.answer(id, answer, &mut self.link) {
-            Some((Asked::List, answer)) => self.take_page(id, &answer, surroundings),
-            Some((Asked::Listen, answer)) => self.subscription.take_answer(id, &answer),
-            Some((Asked::Ping, _)) => self.speech.take_sign_of_life(),
+            Some((PendingRequest::List, answer)) => self.take_page(id, &answer, context),
+            Some((PendingRequest::Listen, answer)) => self.subscription.take_answer(id, &answer),
+            Some((PendingRequest::Ping, _)) => self.protocol_check.take_sign_of_life(),
             // A response without a request is late or a duplicate, and is dropped.
             _ => self.calls.send_queued(&mut self.link),
         }
@@ -418,18 +418,18 @@ impl Session {
         &mut self,
         notification: &Notification,
         origin: Origin,
-        surroundings: &Surroundings<'_>,
+        context: &SessionContext<'_>,
     ) {
         match (&*notification.method, &notification.params) {
             ("notifications/progress", Some(params)) => self.calls.forward_progress(params),
-            ("notifications/tools/list_changed", _) => self.announce_change(surroundings.status),
-            ("notifications/prompts/list_changed", _) => (surroundings.tell)(Change::Prompts),
-            ("notifications/resources/list_changed", _) => (surroundings.tell)(Change::Resources),
+            ("notifications/tools/list_changed", _) => self.announce_change(context.status),
+            ("notifications/prompts/list_changed", _) => (context.tell)(Change::Prompts),
+            ("notifications/resources/list_changed", _) => (context.tell)(Change::Resources),
             ("notifications/resources/updated", Some(params)) => {
-                (surroundings.tell)(Change::Resource(untagged(params)));
+                (context.tell)(Change::Resource(untagged(params)));
             }
             ("notifications/subscriptions/acknowledged", _) => {
-                local::take_granted(self, surroundings);
+                local::take_granted(self, context);
             }
             ("notifications/message", Some(params)) => {
                 if let Some(client) = self.meant_client(origin) {
@@ -465,10 +465,10 @@ impl Session {
     }
 
     /// Announces that everything the server offers may have changed.
-    pub(crate) fn announce_everything(&mut self, surroundings: &Surroundings<'_>) {
-        self.announce_change(surroundings.status);
-        (surroundings.tell)(Change::Prompts);
-        (surroundings.tell)(Change::Resources);
+    pub(crate) fn announce_everything(&mut self, context: &SessionContext<'_>) {
+        self.announce_change(context.status);
+        (context.tell)(Change::Prompts);
+        (context.tell)(Change::Resources);
     }
 
     /// Subscribes again with the current filter.
@@ -479,7 +479,7 @@ impl Session {
     pub(crate) fn request_page(&mut self, params: &RawJson) {
         let asked = self
             .calls
-            .ask(&mut self.link, Asked::List, "tools/list", params);
+            .ask(&mut self.link, PendingRequest::List, "tools/list", params);
         self.refresh.asked(asked.0);
     }
 
@@ -490,44 +490,44 @@ impl Session {
         }
     }
 
-    pub(crate) fn take_page(&mut self, id: u64, answer: &Answer, surroundings: &Surroundings<'_>) {
+    pub(crate) fn take_page(&mut self, id: u64, answer: &Answer, context: &SessionContext<'_>) {
         let era = self.calls.era();
         let (server, pins) = (Arc::clone(&self.server), self.pins.clone());
-        let reading = Reading {
+        let reading = ListReader {
             era,
             permissions: &self.server.permissions,
             make_list: Box::new(move |snapshot| {
                 let rules = ListRules::of(&server, era).with_pins(&pins, server.pin);
                 ToolList::of(snapshot, &rules)
             }),
-            keep: &|snapshot| cache_snapshot(&self.server, &self.link, snapshot, surroundings),
+            keep: &|snapshot| cache_snapshot(&self.server, &self.link, snapshot, context),
         };
-        let status = surroundings.status;
+        let status = context.status;
         let page = self.refresh.take_page(id, answer, reading, status);
         self.settle_page(page);
     }
 
     /// Handles a page that was checked on a thread.
-    fn take_checked_page(&mut self, surroundings: &Surroundings<'_>) {
+    fn take_checked_page(&mut self, context: &SessionContext<'_>) {
         self.calls.begin_turn();
         let keep = |snapshot: &ServerSnapshot| {
-            cache_snapshot(&self.server, &self.link, snapshot, surroundings);
+            cache_snapshot(&self.server, &self.link, snapshot, context);
         };
         let permissions = &self.server.permissions;
-        let status = surroundings.status;
+        let status = context.status;
         let page = self.refresh.take_checked(permissions, &keep, status);
         self.settle_page(page);
     }
 
     /// Acts on the outcome of a reading.
-    pub(crate) fn settle_page(&mut self, page: Page) {
+    pub(crate) fn settle_page(&mut self, page: PageOutcome) {
         match page {
-            Page::Next(params) => self.request_page(&params),
-            Page::InWork | Page::Ignored => {}
-            Page::Listed => self.calls.send_listed(&mut self.link),
-            Page::ChangedAgain => self.hasten_listing(),
-            Page::Unreadable => self.calls.fail_unlisted(),
-            Page::Lost => self.lost = Some(HttpFault::Unreadable),
+            PageOutcome::Next(params) => self.request_page(&params),
+            PageOutcome::InWork | PageOutcome::Ignored => {}
+            PageOutcome::Listed => self.calls.send_listed(&mut self.link),
+            PageOutcome::ChangedAgain => self.hasten_listing(),
+            PageOutcome::Unreadable => self.calls.fail_unlisted(),
+            PageOutcome::Lost => self.lost = Some(HttpFault::Unreadable),
         }
     }
 
@@ -550,9 +550,9 @@ impl Session {
 
     /// Fails the calls that reached the server; returns those that wait for the next start. The link is dropped, and
     /// the process with it.
-    pub(crate) fn end(mut self, error: impl Fn(Outcome) -> CallError) -> Waiting {
+    pub(crate) fn end(mut self, error: impl Fn(Outcome) -> CallError) -> WaitingCommands {
         let (calls, resubscriptions) = self.calls.end(&mut self.link, error);
-        Waiting {
+        WaitingCommands {
             connects: self.refresh.into_waiting(),
             calls,
             resubscriptions,
@@ -567,8 +567,8 @@ fn cache_snapshot(
     server: &Arc<Server>,
     link: &Link,
     snapshot: &ServerSnapshot,
-    surroundings: &Surroundings<'_>,
+    context: &SessionContext<'_>,
 ) {
     let secrets = link.secrets();
-    surroundings.cache_writer.write(server, snapshot, &secrets);
+    context.cache_writer.write(server, snapshot, &secrets);
 }

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// An unanswered request.
-pub(crate) enum Asked {
+pub(crate) enum PendingRequest {
     Call(PendingCall),
     /// A page of the tool list.
     List,
@@ -43,7 +43,7 @@ pub(crate) struct PendingCall {
 
 /// All unanswered requests of one connection.
 pub(crate) struct Pending {
-    asked: HashMap<u64, Asked, BuildHasherDefault<OwnIds>>,
+    asked: HashMap<u64, PendingRequest, BuildHasherDefault<OwnIds>>,
     calls: usize,
     next_id: u64,
     times: ServerTimes,
@@ -81,7 +81,7 @@ impl Pending {
 
     /// Returns true if `id` belongs to a call.
     pub(crate) fn is_call(&self, id: u64) -> bool {
-        matches!(self.asked.get(&id), Some(Asked::Call(_)))
+        matches!(self.asked.get(&id), Some(PendingRequest::Call(_)))
     }
 
     pub(crate) fn call_count(&self) -> usize {
@@ -91,8 +91,11 @@ impl Pending {
     /// Returns the call with this id.
     pub(crate) fn call(&self, id: u64) -> Option<&PendingCall> {
         match self.asked.get(&id)? {
-            Asked::Call(call) => Some(call),
-            Asked::List | Asked::Ping | Asked::Again | Asked::Listen => None,
+            PendingRequest::Call(call) => Some(call),
+            PendingRequest::List
+            | PendingRequest::Ping
+            | PendingRequest::Again
+            | PendingRequest::Listen => None,
         }
     }
 
@@ -120,26 +123,29 @@ impl Pending {
         };
         self.expect_expiry(self.expires_at(&call));
         self.calls += 1;
-        self.asked.insert(id, Asked::Call(call));
+        self.asked.insert(id, PendingRequest::Call(call));
     }
 
     /// Adds a request that is not a call.
-    pub(crate) fn insert(&mut self, id: u64, asked: Asked) {
+    pub(crate) fn insert(&mut self, id: u64, asked: PendingRequest) {
         self.asked.insert(id, asked);
     }
 
     /// Removes the request with an id.
-    pub(crate) fn remove(&mut self, id: u64) -> Option<Asked> {
+    pub(crate) fn remove(&mut self, id: u64) -> Option<PendingRequest> {
         let asked = self.asked.remove(&id);
-        self.calls -= usize::from(matches!(asked, Some(Asked::Call(_))));
+        self.calls -= usize::from(matches!(asked, Some(PendingRequest::Call(_))));
         asked
     }
 
     /// Removes the call with an id; other requests stay.
     pub(crate) fn take_call(&mut self, id: u64) -> Option<PendingCall> {
         match self.is_call(id).then(|| self.remove(id))?? {
-            Asked::Call(call) => Some(call),
-            Asked::List | Asked::Ping | Asked::Again | Asked::Listen => None,
+            PendingRequest::Call(call) => Some(call),
+            PendingRequest::List
+            | PendingRequest::Ping
+            | PendingRequest::Again
+            | PendingRequest::Listen => None,
         }
     }
 
@@ -150,14 +156,14 @@ impl Pending {
             .find(|(_, call)| call.queued.ticket == ticket)?
             .0;
         match self.remove(id) {
-            Some(Asked::Call(call)) => Some((id, call)),
+            Some(PendingRequest::Call(call)) => Some((id, call)),
             _ => None,
         }
     }
 
     /// Returns the call that reports progress under the token `id`, and restarts its silence timeout.
     pub(crate) fn progress(&mut self, id: u64) -> Option<&mut PendingCall> {
-        let Some(Asked::Call(call)) = self.asked.get_mut(&id) else {
+        let Some(PendingRequest::Call(call)) = self.asked.get_mut(&id) else {
             return None;
         };
         call.silent_until = Instant::now() + self.times.call;
@@ -212,11 +218,14 @@ impl Pending {
             .filter(|(_, call)| self.expires_at(call) <= now);
         let due: Vec<u64> = due.map(|(id, _)| id).collect();
         let expired = due.into_iter().filter_map(|id| match self.remove(id)? {
-            Asked::Call(call) if call.ends_at <= now => {
+            PendingRequest::Call(call) if call.ends_at <= now => {
                 Some((id, call, TimeLimit::Total(times.max_call)))
             }
-            Asked::Call(call) => Some((id, call, TimeLimit::Silence(times.call))),
-            Asked::List | Asked::Ping | Asked::Again | Asked::Listen => None,
+            PendingRequest::Call(call) => Some((id, call, TimeLimit::Silence(times.call))),
+            PendingRequest::List
+            | PendingRequest::Ping
+            | PendingRequest::Again
+            | PendingRequest::Listen => None,
         });
         let expired = expired.collect();
         self.next_expiry = self.earliest_expiry();
@@ -240,8 +249,11 @@ impl Pending {
 
     pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = &mut PendingCall> {
         self.asked.values_mut().filter_map(|asked| match asked {
-            Asked::Call(call) => Some(call),
-            Asked::List | Asked::Ping | Asked::Again | Asked::Listen => None,
+            PendingRequest::Call(call) => Some(call),
+            PendingRequest::List
+            | PendingRequest::Ping
+            | PendingRequest::Again
+            | PendingRequest::Listen => None,
         })
     }
 
@@ -266,8 +278,11 @@ impl Pending {
 
     fn calls_by_id(&self) -> impl Iterator<Item = (u64, &PendingCall)> {
         self.asked.iter().filter_map(|(id, asked)| match asked {
-            Asked::Call(call) => Some((*id, call)),
-            Asked::List | Asked::Ping | Asked::Again | Asked::Listen => None,
+            PendingRequest::Call(call) => Some((*id, call)),
+            PendingRequest::List
+            | PendingRequest::Ping
+            | PendingRequest::Again
+            | PendingRequest::Listen => None,
         })
     }
 }

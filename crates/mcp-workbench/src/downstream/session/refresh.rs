@@ -54,7 +54,7 @@ pub(crate) struct Refresh {
 
 /// The outcome of a page of the list.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Page {
+pub(crate) enum PageOutcome {
     /// Request the next page with these parameters.
     Next(RawJson),
     /// The page is large and is being checked on a thread.
@@ -72,7 +72,7 @@ pub(crate) enum Page {
 }
 
 /// The means to read a list.
-pub(crate) struct Reading<'a> {
+pub(crate) struct ListReader<'a> {
     pub(crate) era: Era,
     pub(crate) permissions: &'a Permissions,
     /// Makes the list from the server's snapshot.
@@ -190,17 +190,17 @@ impl Refresh {
         &mut self,
         now: Instant,
         status: &watch::Sender<Status>,
-    ) -> Option<(Option<u64>, Page)> {
+    ) -> Option<(Option<u64>, PageOutcome)> {
         if !self.is_reading() || self.due().is_none_or(|due| due > now) {
             return None;
         }
         let page = self.drop_walk();
         if self.renewed.is_some() {
-            return Some((page, Page::Lost));
+            return Some((page, PageOutcome::Lost));
         }
         tracing::warn!("listing the changed tools timed out");
         self.finish(status);
-        Some((page, Page::Unreadable))
+        Some((page, PageOutcome::Unreadable))
     }
 
     /// Replies when the list is current. A list that could not be read is read again.
@@ -231,15 +231,15 @@ impl Refresh {
         &mut self,
         id: u64,
         answer: &Answer,
-        reading: Reading<'_>,
+        reading: ListReader<'_>,
         status: &watch::Sender<Status>,
-    ) -> Page {
+    ) -> PageOutcome {
         if self.page != Some(id) {
-            return Page::Ignored;
+            return PageOutcome::Ignored;
         }
         self.page = None;
         let Some(walk) = self.walk.take() else {
-            return Page::Ignored;
+            return PageOutcome::Ignored;
         };
         let Answer::Result(page) = answer else {
             return self.unreadable(status);
@@ -248,7 +248,7 @@ impl Refresh {
             let known = status.borrow().tools.clone();
             known.unwrap_or_default().introduction.clone()
         });
-        let Reading {
+        let ListReader {
             era,
             permissions,
             make_list,
@@ -266,7 +266,7 @@ impl Refresh {
             }
             Offloaded::Running(running) => {
                 self.work = Some(running);
-                Page::InWork
+                PageOutcome::InWork
             }
         }
     }
@@ -286,9 +286,11 @@ impl Refresh {
         permissions: &Permissions,
         keep: &dyn Fn(&ServerSnapshot),
         status: &watch::Sender<Status>,
-    ) -> Page {
+    ) -> PageOutcome {
         match self.checked.take() {
-            Some(CheckedPage::Next(walk)) => return Page::Next(self.walk.insert(*walk).params()),
+            Some(CheckedPage::Next(walk)) => {
+                return PageOutcome::Next(self.walk.insert(*walk).params());
+            }
             Some(CheckedPage::Last(last)) => {
                 let (snapshot, list) = *last;
                 self.renewed = None;
@@ -296,7 +298,7 @@ impl Refresh {
                 publish(list, permissions, status);
             }
             Some(CheckedPage::Invalid) => return self.unreadable(status),
-            None => return Page::Ignored,
+            None => return PageOutcome::Ignored,
         }
         self.is_outdated = self.due.is_some();
         self.unsettled = if self.is_outdated {
@@ -306,19 +308,19 @@ impl Refresh {
         };
         self.finish(status);
         if self.is_outdated && self.unsettled < MAX_UNSETTLED {
-            Page::ChangedAgain
+            PageOutcome::ChangedAgain
         } else {
-            Page::Listed
+            PageOutcome::Listed
         }
     }
 
-    fn unreadable(&mut self, status: &watch::Sender<Status>) -> Page {
+    fn unreadable(&mut self, status: &watch::Sender<Status>) -> PageOutcome {
         if self.renewed.is_some() {
-            return Page::Lost;
+            return PageOutcome::Lost;
         }
         tracing::warn!("failed to read the changed tool list");
         self.finish(status);
-        Page::Unreadable
+        PageOutcome::Unreadable
     }
 
     /// Publishes if the list is current, and answers all waiting callers.

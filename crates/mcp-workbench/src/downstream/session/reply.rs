@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// A call that its server has completed.
-pub(crate) struct Answered {
+pub(crate) struct CompletedCall {
     /// The call, which may have to be repeated.
     pub(crate) call: Call,
     pub(crate) answer: Result<RawJson, CallError>,
@@ -78,15 +78,15 @@ impl CallResult {
 }
 
 /// A call that its server has answered with a question or a task.
-pub(crate) struct Unfinished(pub(crate) Answered);
+pub(crate) struct Unfinished(pub(crate) CompletedCall);
 
 impl CallEnd {
     /// Returns the meaning of an answer for the client.
-    pub(crate) fn of(answered: Answered) -> Self {
+    pub(crate) fn of(answered: CompletedCall) -> Self {
         if answered.is_unfinished() {
             return Self::Unfinished(Box::new(Unfinished(answered)));
         }
-        let Answered {
+        let CompletedCall {
             call,
             answer,
             marks,
@@ -116,7 +116,7 @@ impl CallEnd {
     }
 }
 
-impl Answered {
+impl CompletedCall {
     /// Returns true if the response may need further steps: it is an error that sends the user to an address, or the
     /// server is modern and asks a question, starts a task, or returns a kind of result that the eras write
     /// differently.
@@ -156,39 +156,39 @@ impl Unfinished {
 
 pub(crate) enum AnswerReceiver {
     /// A future that waits for it.
-    Waiting(oneshot::Sender<Answered>),
+    Waiting(oneshot::Sender<CompletedCall>),
     /// A callback that handles it at once.
-    Then(Then),
+    Callback(AnswerCallback),
 }
 
 impl AnswerReceiver {
-    pub(crate) fn give(self, answered: Answered) {
+    pub(crate) fn give(self, answered: CompletedCall) {
         match self {
             Self::Waiting(reply) => {
                 // A caller that is gone has cancelled the call.
                 let _ = reply.send(answered);
             }
-            Self::Then(then) => then.run(answered),
+            Self::Callback(then) => then.run(answered),
         }
     }
 }
 
 /// A callback for an answer. It is called once, even if the call is dropped without one.
-pub(crate) struct Then(Option<Box<dyn FnOnce(CallEnd) + Send>>);
+pub(crate) struct AnswerCallback(Option<Box<dyn FnOnce(CallEnd) + Send>>);
 
-impl Then {
+impl AnswerCallback {
     pub(crate) fn new(then: impl FnOnce(CallEnd) + Send + 'static) -> Self {
         Self(Some(Box::new(then)))
     }
 
-    fn run(mut self, answered: Answered) {
+    fn run(mut self, answered: CompletedCall) {
         if let Some(then) = self.0.take() {
             then(CallEnd::of(answered));
         }
     }
 }
 
-impl Drop for Then {
+impl Drop for AnswerCallback {
     fn drop(&mut self) {
         if let Some(then) = self.0.take() {
             then(CallEnd::Dropped);
@@ -217,8 +217,8 @@ mod tests {
         }
     }
 
-    fn answered(by: Era) -> Answered {
-        Answered {
+    fn answered(by: Era) -> CompletedCall {
+        CompletedCall {
             marks: ResultMarks::default(),
             call: TestClient::new(Era::Legacy, "{}").call(),
             answer: Ok(json(r#"{"a":1}"#)),
@@ -231,7 +231,7 @@ mod tests {
     fn told_by(act: impl FnOnce(AnswerReceiver)) -> Vec<String> {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let hear = Arc::clone(&heard);
-        act(AnswerReceiver::Then(Then::new(move |end| {
+        act(AnswerReceiver::Callback(AnswerCallback::new(move |end| {
             hear.lock().unwrap().push(told(&end));
         })));
         Arc::into_inner(heard).unwrap().into_inner().unwrap()

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     call::CallRequest,
-    downstream::server::{Command, Following},
+    downstream::server::{Command, FollowState},
 };
 
 const SUBSCRIBE: &str = "resources/subscribe";
@@ -82,10 +82,10 @@ impl Resubscriptions {
     }
 
     /// Records that a multi-step call begins or ends a pause between two of its requests.
-    pub(crate) fn follow(&mut self, following: Following) {
+    pub(crate) fn follow(&mut self, following: FollowState) {
         self.followed = match following {
-            Following::Began => self.followed + 1,
-            Following::Ended => self.followed.saturating_sub(1),
+            FollowState::Began => self.followed + 1,
+            FollowState::Ended => self.followed.saturating_sub(1),
         };
     }
 

@@ -30,12 +30,12 @@ pub(crate) struct Entry {
 }
 
 /// A change of a server's entry.
-pub(crate) struct Adaption {
+pub(crate) struct EntryChange {
     before: Arc<Server>,
     now: Arc<Server>,
 }
 
-impl Adaption {
+impl EntryChange {
     /// Creates the change from one entry to another.
     pub(crate) fn new(before: Arc<Server>, now: Arc<Server>) -> Self {
         Self { before, now }
@@ -81,7 +81,7 @@ pub(crate) fn take_change(session: &mut Session, change: Command, status: &watch
 }
 
 /// Applies a change of the entry to a session.
-pub(crate) fn adapt(session: &mut Session, adaption: &Adaption, status: &watch::Sender<Status>) {
+pub(crate) fn adapt(session: &mut Session, adaption: &EntryChange, status: &watch::Sender<Status>) {
     session.server = Arc::clone(&adaption.now);
     session.calls.set_times(session.server.times);
     if adaption.narrow(status) {

@@ -11,7 +11,7 @@ use crate::{
         server::{About, ServerHandle},
         snapshot::ServerSnapshot,
         supervisor::SupervisorContext,
-        tool_cache::{Learned, ToolCache, pinned_list},
+        tool_cache::{CacheUpdate, ToolCache, pinned_list},
     },
     lock::ServerPins,
     offload::run_blocking,
@@ -23,18 +23,18 @@ pub(crate) struct CachedList {
     cache: Arc<ToolCache>,
     /// The pins of the server, as far as they are known without starting it.
     pins: ServerPins,
-    state: Mutex<State>,
+    state: Mutex<CachedListState>,
 }
 
 #[derive(Default)]
-struct State {
-    list: Loaded,
+struct CachedListState {
+    list: LoadState,
     /// The reason why the last snapshot was not stored.
     not_cached: Option<Arc<NotCached>>,
 }
 
 #[derive(Default)]
-enum Loaded {
+enum LoadState {
     #[default]
     Unread,
     Absent,
@@ -54,13 +54,13 @@ impl CachedList {
     /// Returns the list, if it was loaded.
     pub(crate) fn get(&self) -> Option<Arc<ToolList>> {
         match &self.state().list {
-            Loaded::Unread | Loaded::Absent => None,
-            Loaded::List(_, tools) => Some(Arc::clone(tools)),
+            LoadState::Unread | LoadState::Absent => None,
+            LoadState::List(_, tools) => Some(Arc::clone(tools)),
         }
     }
 
     fn is_unread(&self) -> bool {
-        matches!(self.state().list, Loaded::Unread)
+        matches!(self.state().list, LoadState::Unread)
     }
 
     /// Reads the list and applies the rules of the entry, unless that was done before. Reads files.
@@ -69,13 +69,13 @@ impl CachedList {
             return;
         }
         let snapshot = self.cache.snapshot(server);
-        let loaded = snapshot.map_or(Loaded::Absent, |(snapshot, _)| {
+        let loaded = snapshot.map_or(LoadState::Absent, |(snapshot, _)| {
             let tools = Arc::new(pinned_list(&snapshot, server, &self.pins));
-            Loaded::List(Box::new(snapshot), tools)
+            LoadState::List(Box::new(snapshot), tools)
         });
         let mut state = self.state();
         // Another caller may have loaded the list meanwhile, and its readers have seen that one.
-        if matches!(state.list, Loaded::Unread) {
+        if matches!(state.list, LoadState::Unread) {
             state.list = loaded;
         }
     }
@@ -92,12 +92,18 @@ impl CachedList {
     /// Applies the rules of a changed entry or lock file.
     pub(crate) fn renew(&self, server: &Server) {
         let mut state = self.state();
-        if let Loaded::List(snapshot, tools) = &mut state.list {
+        if let LoadState::List(snapshot, tools) = &mut state.list {
             *tools = Arc::new(pinned_list(snapshot, server, &self.pins));
         }
     }
 
-    fn store(&self, server: &Server, grant: Option<&str>, learned: &Learned, secrets: &Secrets) {
+    fn store(
+        &self,
+        server: &Server,
+        grant: Option<&str>,
+        learned: &CacheUpdate,
+        secrets: &Secrets,
+    ) {
         let stored = self.cache.store(server, grant, learned, secrets);
         if let Err(reason) = &stored {
             tracing::debug!("not caching the tool list: {reason}");
@@ -110,7 +116,7 @@ impl CachedList {
         self.state().not_cached.clone()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CachedListState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -159,7 +165,7 @@ impl CacheWriter {
     pub(crate) fn write(&self, server: &Arc<Server>, snapshot: &ServerSnapshot, secrets: &Secrets) {
         let about = Arc::clone(&self.about);
         let (server, secrets) = (Arc::clone(server), secrets.clone());
-        let learned = Learned {
+        let learned = CacheUpdate {
             snapshot: snapshot.clone(),
             protocol: self.protocol.clone(),
         };

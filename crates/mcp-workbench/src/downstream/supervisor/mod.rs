@@ -33,15 +33,15 @@ use crate::{
         oauth::ServerOAuth,
         pool::Shutdown,
         server::{About, Command, Phase, ServerHandle, Status},
-        session::{Session, SessionEnd, Surroundings},
+        session::{Session, SessionContext, SessionEnd},
         stray::StrayText,
         supervisor::{
-            adapt::{Adaption, Entry},
+            adapt::{Entry, EntryChange},
             cached_list::{CacheWriter, CachedList},
             limiter::{StartLimiter, Verdict},
             pinning::record_later,
             start::{KnownProtocol, Started, start},
-            waiting::Waiting,
+            waiting::WaitingCommands,
         },
         tool_cache::ToolCache,
     },
@@ -74,11 +74,11 @@ pub(crate) struct Supervisor {
     context: SupervisorContext,
     commands: mpsc::UnboundedReceiver<Command>,
     status: watch::Sender<Status>,
-    waiting: Waiting,
+    waiting: WaitingCommands,
     limiter: StartLimiter,
     protocol: KnownProtocol,
     /// The change of the entry during a start.
-    adapted: Option<Adaption>,
+    adapted: Option<EntryChange>,
 }
 
 impl Supervisor {
@@ -113,7 +113,7 @@ impl Supervisor {
             context,
             commands: requested,
             status,
-            waiting: Waiting::default(),
+            waiting: WaitingCommands::default(),
             limiter: StartLimiter::default(),
             protocol: KnownProtocol::default(),
             adapted: None,
@@ -128,15 +128,15 @@ impl Supervisor {
 
     /// Runs until the workbench ends or the server is retired.
     pub(crate) async fn run(mut self) {
-        while let Some(need) = self.next_need().await {
+        while let Some(need) = self.next_action().await {
             match need {
-                Need::Start => {
+                NextAction::Start => {
                     if let Err(Panicked) = contain(self.start_and_serve()).await {
                         // The session was dropped by the panic, and its callers got an error.
                         self.fail(ConnectError::Internal);
                     }
                 }
-                Need::Refuse(error) => self.waiting.refuse(&Arc::new(error)),
+                NextAction::Refuse(error) => self.waiting.refuse(&Arc::new(error)),
             }
         }
         self.commands.close();
@@ -149,16 +149,16 @@ impl Supervisor {
     }
 
     /// Waits until the server is needed and may be started; returns `None` if that can no longer happen.
-    async fn next_need(&mut self) -> Option<Need> {
+    async fn next_action(&mut self) -> Option<NextAction> {
         loop {
             let now = Instant::now();
             let pause = match self.limiter.verdict(now) {
                 _ if self.context.shutdown.has_begun() => return None,
                 _ if self.waiting.is_empty() => None,
                 Verdict::NotBefore(moment) if !self.waiting.is_asked_for() => Some(moment),
-                Verdict::Now | Verdict::NotBefore(_) => return Some(Need::Start),
+                Verdict::Now | Verdict::NotBefore(_) => return Some(NextAction::Start),
                 Verdict::Refused(until) => {
-                    return Some(Need::Refuse(self.unavailable(until - now)));
+                    return Some(NextAction::Refuse(self.unavailable(until - now)));
                 }
             };
             tokio::select! {
@@ -299,13 +299,13 @@ impl Supervisor {
             tell(Change::Prompts);
             tell(Change::Resources);
         }
-        let surroundings = Surroundings {
+        let context = SessionContext {
             status: &self.status,
             shutdown: &self.context.shutdown,
             tell: &tell,
             cache_writer: &cache_writer,
         };
-        let end = session.run(&mut self.commands, &surroundings).await;
+        let end = session.run(&mut self.commands, &context).await;
         self.waiting = end_session(session, end).await;
         self.set_phase(Phase::Resting);
     }
@@ -349,7 +349,7 @@ impl Supervisor {
 }
 
 /// Fails the calls that reached the server; returns those that wait for the next start.
-async fn end_session(mut session: Session, end: SessionEnd) -> Waiting {
+async fn end_session(mut session: Session, end: SessionEnd) -> WaitingCommands {
     match end {
         SessionEnd::Exited(exit) => {
             tracing::info!("{exit}");
@@ -396,7 +396,7 @@ async fn end_session(mut session: Session, end: SessionEnd) -> Waiting {
 }
 
 /// The next action of the task.
-enum Need {
+enum NextAction {
     Start,
     /// Refuse the waiting callers, because the server must not be started.
     Refuse(ConnectError),

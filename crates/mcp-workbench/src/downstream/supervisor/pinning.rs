@@ -32,7 +32,7 @@ pub(crate) struct Pinning {
 impl Pinning {
     /// Reads the cache of a server that is about to start, and begins to inspect its launch if that has to be known
     /// before the server is up. Files are read off the event loop.
-    pub(crate) async fn begin(entry: &Entry, context: &SupervisorContext) -> (Self, Cached) {
+    pub(crate) async fn begin(entry: &Entry, context: &SupervisorContext) -> (Self, CacheLookup) {
         let server = Arc::clone(&entry.server);
         let place = ServerIdentifier {
             toolbox: entry.toolbox.clone(),
@@ -48,7 +48,7 @@ impl Pinning {
         let inspection = Inspection::begin(&server, recall, context);
         let cached = match inspection.cached {
             Some(cached) => cached.await.unwrap_or_default(),
-            None => Cached::default(),
+            None => CacheLookup::default(),
         };
         let pinning = Self {
             launch: recall.map(|_| inspection.launch),
@@ -83,7 +83,7 @@ impl Pinning {
 
 /// The cache record of a server that is about to start.
 #[derive(Default)]
-pub(crate) struct Cached {
+pub(crate) struct CacheLookup {
     /// The key of the launch; `None` if nothing can be cached for it.
     pub(crate) key: Option<CacheKey>,
     pub(crate) protocol: Option<CachedProtocol>,
@@ -92,7 +92,7 @@ pub(crate) struct Cached {
 /// The inspection of a server on a thread: its cache record and its program files.
 struct Inspection {
     /// `None` if there is nothing to read.
-    cached: Option<oneshot::Receiver<Cached>>,
+    cached: Option<oneshot::Receiver<CacheLookup>>,
     launch: watch::Receiver<Option<Launch>>,
 }
 
@@ -116,7 +116,7 @@ impl Inspection {
         let inspect = move || {
             let (key, record) = cache.read(&server);
             // The receiver is gone if the start was cancelled.
-            let _ = sender.send(Cached {
+            let _ = sender.send(CacheLookup {
                 key,
                 protocol: record.protocol().cloned(),
             });

@@ -17,8 +17,8 @@ use crate::{
         protocol::{
             conversation::{Conversation, error_code, refused},
             dialect::Dialect,
-            probe::{Certainty, Met, Probed},
-            subscription::Announced,
+            probe::{Certainty, DetectedServer, ProbeOutcome},
+            subscription::OfferedNotifications,
         },
         server::About,
         snapshot::ServerSnapshot,
@@ -26,7 +26,7 @@ use crate::{
         supervisor::{
             SupervisorContext,
             adapt::Entry,
-            pinning::{Cached, Pinning},
+            pinning::{CacheLookup, Pinning},
         },
     },
     era::Era,
@@ -54,7 +54,7 @@ pub(crate) struct Started {
     /// The form of requests to the server.
     pub(crate) dialect: Dialect,
     /// The notifications that the server offers.
-    pub(crate) announced: Announced,
+    pub(crate) announced: OfferedNotifications,
     /// The pins of the server.
     pub(crate) pins: ServerPins,
 }
@@ -62,7 +62,7 @@ pub(crate) struct Started {
 /// The known protocol of a server, from the cache or from earlier starts.
 #[derive(Default)]
 pub(crate) struct KnownProtocol {
-    question: Question,
+    question: ProbeHistory,
     is_read: bool,
     /// The launch that the protocol was read or probed for, if it can be cached.
     launch: Option<CacheKey>,
@@ -80,7 +80,7 @@ impl KnownProtocol {
     }
 
     /// Adopts the cached protocol, unless this process knows the launch already: the cache is written later.
-    fn take_up(&mut self, cached: Cached) {
+    fn take_up(&mut self, cached: CacheLookup) {
         if !self.is_read || self.launch != cached.key {
             self.is_read = true;
             self.launch = cached.key;
@@ -91,7 +91,7 @@ impl KnownProtocol {
 
 /// The outcome of earlier probes, while the era is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Question {
+enum ProbeHistory {
     #[default]
     Harmless,
     /// The server exited during the probe. It may exit for other reasons too, so it is not started twice each time.
@@ -208,7 +208,7 @@ impl<'a> Start<'a> {
     }
 
     /// Starts the server in a fixed era.
-    async fn in_era(&self, era: Era) -> Result<(Started, Met), ConnectError> {
+    async fn in_era(&self, era: Era) -> Result<(Started, DetectedServer), ConnectError> {
         let mut conversation = self.open().await?;
         let met = match era {
             Era::Legacy => conversation.initialize().await,
@@ -218,26 +218,29 @@ impl<'a> Start<'a> {
     }
 
     /// Starts the server and probes its era. A server that exits because of the probe is restarted.
-    async fn probing(&mut self, limit: Duration) -> Result<(Started, Met), ConnectError> {
-        if self.known.question == Question::Deadly {
+    async fn probing(
+        &mut self,
+        limit: Duration,
+    ) -> Result<(Started, DetectedServer), ConnectError> {
+        if self.known.question == ProbeHistory::Deadly {
             match self.in_era(Era::Legacy).await {
-                Err(error) if error.is_refused() => self.known.question = Question::Harmless,
+                Err(error) if error.is_refused() => self.known.question = ProbeHistory::Harmless,
                 started => return started,
             }
         }
         let mut conversation = self.open().await?;
         match conversation.probe(limit).await {
-            Ok(Probed::Met(met)) => self.finish(conversation, Ok(met)).await,
-            Ok(Probed::Ended) => {
+            Ok(ProbeOutcome::Detected(met)) => self.finish(conversation, Ok(met)).await,
+            Ok(ProbeOutcome::Exited) => {
                 tracing::debug!("exited on server/discover; restarted with initialize");
                 drop(conversation);
-                self.known.question = Question::Deadly;
+                self.known.question = ProbeHistory::Deadly;
                 match self.in_era(Era::Legacy).await {
                     Err(error) if error.is_refused() => self.modern_after_all(error).await,
                     started => started,
                 }
             }
-            Ok(Probed::Unclear(error)) => {
+            Ok(ProbeOutcome::Unclear(error)) => {
                 let error = error.redacted(&conversation.link.secrets());
                 drop(conversation);
                 self.modern_after_all(error).await
@@ -251,10 +254,10 @@ impl<'a> Start<'a> {
     async fn modern_after_all(
         &mut self,
         refusal: ConnectError,
-    ) -> Result<(Started, Met), ConnectError> {
+    ) -> Result<(Started, DetectedServer), ConnectError> {
         match timeout(SECOND_PROBE_TIMEOUT, self.in_era(Era::Modern)).await {
             Ok(Ok(started)) => {
-                self.known.question = Question::Harmless;
+                self.known.question = ProbeHistory::Harmless;
                 Ok(started)
             }
             // The versions of the server explain more than its refusal of the handshake.
@@ -278,8 +281,8 @@ impl<'a> Start<'a> {
     async fn finish(
         &self,
         mut conversation: Conversation<'a>,
-        met: Result<Met, ConnectError>,
-    ) -> Result<(Started, Met), ConnectError> {
+        met: Result<DetectedServer, ConnectError>,
+    ) -> Result<(Started, DetectedServer), ConnectError> {
         let listed = match met {
             Ok(met) => {
                 let list = Box::pin(list(&mut conversation, self.server.list_bounds));
@@ -306,7 +309,7 @@ impl<'a> Start<'a> {
         let started = Started {
             tools,
             snapshot,
-            announced: Announced::of(&met.said),
+            announced: OfferedNotifications::of(&met.said),
             pins,
             dialect: conversation.dialect,
             link: conversation.link,

@@ -14,7 +14,7 @@ use crate::{
 
 /// The commands that wait for a server.
 #[derive(Default)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingCommands {
     pub(crate) connects: Vec<ConnectReply>,
     pub(crate) calls: VecDeque<Box<QueuedCall>>,
     /// Set if a caller asks for the server itself, and not only for a call.
@@ -25,7 +25,7 @@ pub(crate) struct Waiting {
     pub(crate) asker: Option<Arc<dyn ClientHandle>>,
 }
 
-impl Waiting {
+impl WaitingCommands {
     pub(crate) fn add(&mut self, command: Command) {
         match command {
             Command::Connect {

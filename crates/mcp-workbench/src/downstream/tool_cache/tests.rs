@@ -12,7 +12,7 @@ use crate::{
     server_cache::tests::program,
 };
 
-fn learned(tools: &[&str]) -> Learned {
+fn learned(tools: &[&str]) -> CacheUpdate {
     let tools = tools.iter().map(|name| {
         let text = format!("{{ \"name\":\"{name}\", \"inputSchema\":{{}}, \"x\":1.0e400 }}");
         RawJson::parse(&Bytes::from(text)).unwrap()
@@ -36,7 +36,7 @@ fn learned(tools: &[&str]) -> Learned {
             scope: CacheScope::Public,
         },
     };
-    Learned {
+    CacheUpdate {
         snapshot,
         protocol: None,
     }

@@ -51,7 +51,7 @@ fn a_client_answers_only_what_it_has_declared() {
     ];
     for (declared, request, expected) in cases {
         let client = TestClient::new(Era::Modern, declared).handle();
-        let answering = Answering {
+        let answering = Answerer {
             client: &client,
             roots: None,
         };
@@ -67,7 +67,7 @@ async fn answers_stand_under_the_keys_of_their_questions() {
     let asked = Arc::clone(&client.asked);
     let client = client.handle();
     let roots = json(r#"{"roots":[]}"#);
-    let answering = Answering {
+    let answering = Answerer {
         client: &client,
         roots: Some(roots),
     };
@@ -92,7 +92,7 @@ async fn what_cannot_be_answered_is_refused_and_nobody_is_asked() {
     let client = TestClient::new(Era::Legacy, r#"{"elicitation":{}}"#);
     let asked = Arc::clone(&client.asked);
     let client = client.handle();
-    let answering = Answering {
+    let answering = Answerer {
         client: &client,
         roots: None,
     };

@@ -21,7 +21,7 @@ use crate::{
     dial::innermost,
     downstream::http::{
         address,
-        body::{MessageBody, Sending},
+        body::{MessageBody, SendState},
         client::SendError,
         connection::{ExchangeError, HttpConnection},
     },
@@ -75,7 +75,7 @@ impl AsyncWrite for Dead {
 }
 
 /// Sends a request with two such idle connections: returns the status of the response, or the error.
-async fn send(url: &str, sending: &Arc<Sending>, takes: usize, said: &'static [u8]) -> String {
+async fn send(url: &str, sending: &Arc<SendState>, takes: usize, said: &'static [u8]) -> String {
     let url = Url::parse(url).unwrap();
     let client = address::client(&url).unwrap();
     for _ in 0..2 {
@@ -106,7 +106,7 @@ async fn what_a_dead_connection_took_nothing_of_goes_to_another() {
         let remote = Remote::start(empty_result);
         let (url, sending) = (
             format!("http://{}/", remote.address),
-            Arc::<Sending>::default(),
+            Arc::<SendState>::default(),
         );
         assert_eq!(send(&url, &sending, 0, said).await, "200 OK");
         assert_eq!(remote.methods(), ["tools/call"]);
@@ -119,7 +119,7 @@ async fn what_a_dead_connection_took_a_byte_of_is_not_repeated() {
     let remote = Remote::start(empty_result);
     let (url, sending) = (
         format!("http://{}/", remote.address),
-        Arc::<Sending>::default(),
+        Arc::<SendState>::default(),
     );
     assert_eq!(send(&url, &sending, 1, b"").await, "broken pipe");
     assert_eq!(remote.methods(), [""; 0]);
@@ -129,7 +129,7 @@ async fn what_a_dead_connection_took_a_byte_of_is_not_repeated() {
 /// A failed write does not show how much of it was sent.
 #[tokio::test]
 async fn what_is_encrypted_is_not_repeated() {
-    let sending = Arc::<Sending>::default();
+    let sending = Arc::<SendState>::default();
     let sent = send("https://127.0.0.1:1/", &sending, 0, b"").await;
     assert_eq!(sent, "broken pipe");
     assert_eq!(sending.outcome(), Outcome::Unknown);
@@ -137,7 +137,7 @@ async fn what_is_encrypted_is_not_repeated() {
 
 #[tokio::test]
 async fn what_was_not_sent_is_known_if_there_is_no_other_connection() {
-    let sending = Arc::<Sending>::default();
+    let sending = Arc::<SendState>::default();
     let sent = send("http://127.0.0.1:1/", &sending, 0, b"").await;
     assert_eq!(sent, "not connected");
     assert_eq!(sending.outcome(), Outcome::NotSent);
@@ -148,7 +148,7 @@ async fn what_was_taken_back_goes_nowhere() {
     let remote = Remote::start(empty_result);
     let (url, sending) = (
         format!("http://{}/", remote.address),
-        Arc::<Sending>::default(),
+        Arc::<SendState>::default(),
     );
     sending.withdraw();
     assert_eq!(send(&url, &sending, 0, b"").await, "withdrawn");
@@ -167,7 +167,7 @@ async fn the_last_headers_take_the_place_of_others() {
         |text| HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static(text))]);
     let (frame, sending) = (
         wire::request(1, "ping", json("{}")),
-        Arc::<Sending>::default(),
+        Arc::<SendState>::default(),
     );
     let body = MessageBody::new(&frame, &sending, None);
     let headers = [

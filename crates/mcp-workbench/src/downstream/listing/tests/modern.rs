@@ -53,7 +53,7 @@ fn marked_arguments_become_headers_and_wrong_marks_withhold_their_tool() {
     let followed = ListRules {
         filters: &filters,
         permissions: &NO_PERMISSIONS,
-        marks: Marks::Followed,
+        marks: HeaderMarks::Followed,
         pins: None,
     };
     let list = finish(walk(), &followed, Introduction::default());

@@ -38,8 +38,8 @@ fn add(pending: &mut Pending) -> u64 {
     id
 }
 
-fn is_call(asked: Option<&Asked>) -> bool {
-    matches!(asked, Some(Asked::Call(_)))
+fn is_call(asked: Option<&PendingRequest>) -> bool {
+    matches!(asked, Some(PendingRequest::Call(_)))
 }
 
 #[test]
@@ -58,10 +58,10 @@ fn an_answer_finds_its_request_once() {
     let mut pending = pending();
     let call = add(&mut pending);
     let list = pending.fresh_id();
-    pending.insert(list, Asked::List);
+    pending.insert(list, PendingRequest::List);
     assert_eq!((pending.call_count(), pending.call_ids()), (1, vec![call]));
     assert!(pending.remove(999).is_none());
-    assert!(matches!(pending.remove(list), Some(Asked::List)));
+    assert!(matches!(pending.remove(list), Some(PendingRequest::List)));
     assert!(is_call(pending.remove(call).as_ref()));
     assert!(pending.remove(call).is_none() && pending.remove(list).is_none());
     assert_eq!(pending.call_count(), 0);
@@ -121,7 +121,7 @@ fn progress_starts_the_silence_anew_but_not_the_whole() {
 fn progress_of_nothing_is_nobodys() {
     let mut pending = pending();
     let list = pending.fresh_id();
-    pending.insert(list, Asked::List);
+    pending.insert(list, PendingRequest::List);
     assert!(pending.progress(list).is_none() && pending.progress(99).is_none());
 }
 
@@ -132,14 +132,14 @@ fn only_what_is_due_expires_and_lists_never_do() {
     pending.times.call = CALL * 2;
     let late = add(&mut pending);
     let list = pending.fresh_id();
-    pending.insert(list, Asked::List);
+    pending.insert(list, PendingRequest::List);
     let at = pending.next_expiry().unwrap();
     let expired = pending.expire(at);
     assert_eq!(expired.iter().map(|it| it.0).collect::<Vec<_>>(), [early]);
     assert_eq!(pending.call_ids(), [late]);
     assert!(pending.next_expiry() > Some(at));
     assert_eq!(pending.expire(at + MAX_CALL * 2).len(), 1);
-    assert!(matches!(pending.remove(list), Some(Asked::List)));
+    assert!(matches!(pending.remove(list), Some(PendingRequest::List)));
 }
 
 /// A later call may have a shorter time.

@@ -6,7 +6,7 @@ use crate::{
     config::{ListBounds, Permissions, ToolFilters},
     downstream::{
         error::ConnectError,
-        listing::{ListRules, Marks, ToolList},
+        listing::{HeaderMarks, ListRules, ToolList},
         server::Phase,
     },
 };
@@ -29,16 +29,16 @@ static NO_PERMISSIONS: Permissions = Permissions {
     deny: Vec::new(),
 };
 
-fn rules(filters: &ToolFilters) -> Reading<'static> {
+fn rules(filters: &ToolFilters) -> ListReader<'static> {
     let filters = filters.clone();
-    Reading {
+    ListReader {
         era: Era::Legacy,
         permissions: &NO_PERMISSIONS,
         make_list: Box::new(move |told| {
             let rules = ListRules {
                 filters: &filters,
                 permissions: &NO_PERMISSIONS,
-                marks: Marks::Ignored,
+                marks: HeaderMarks::Ignored,
                 pins: None,
             };
             ToolList::of(told, &rules)
@@ -129,7 +129,7 @@ fn the_next_is_read_a_second_later_however_often_it_is_announced() {
         rules(&ToolFilters::default()),
         &status,
     );
-    assert_eq!(next, Page::ChangedAgain);
+    assert_eq!(next, PageOutcome::ChangedAgain);
     assert!(status.borrow().stale, "it has changed again meanwhile");
     assert_eq!(refresh.due(), Some(began + PAUSE));
     assert!(
@@ -154,7 +154,7 @@ fn every_page_is_asked_for_and_the_whole_is_published() {
     begun(&mut refresh);
     let filters = ToolFilters::new(Some(vec!["!c".to_owned()]), None, Vec::new());
     let next = refresh.take_page(PAGE, &page(&["a"], Some("2")), rules(&filters), &status);
-    let Page::Next(params) = next else {
+    let PageOutcome::Next(params) = next else {
         panic!("{next:?}");
     };
     assert_eq!(params.as_str(), r#"{"cursor":"2"}"#);
@@ -162,7 +162,7 @@ fn every_page_is_asked_for_and_the_whole_is_published() {
     assert_eq!(names(&known(&status)), Vec::<&str>::new());
     assert_eq!(
         refresh.take_page(PAGE, &page(&["b", "c"], None), rules(&filters), &status),
-        Page::Listed
+        PageOutcome::Listed
     );
     let list = known(&status);
     assert_eq!(names(&list), ["a", "b"]);
@@ -201,7 +201,7 @@ fn a_list_that_cannot_be_read_leaves_the_last() {
         begun(&mut refresh);
         assert_eq!(
             refresh.take_page(PAGE, &answer, rules(&ToolFilters::default()), &status),
-            Page::Unreadable
+            PageOutcome::Unreadable
         );
         assert!(Arc::ptr_eq(&before, &known(&status)));
         assert!(
@@ -274,7 +274,7 @@ fn a_reading_that_takes_too_long_is_given_up() {
     refresh.give_up_if_due(began + LISTING_TIMEOUT - MOMENT, &status);
     assert!(refresh.is_on() && status.borrow().stale);
     let given_up = refresh.give_up_if_due(began + LISTING_TIMEOUT, &status);
-    assert_eq!(given_up, Some((Some(PAGE), Page::Unreadable)));
+    assert_eq!(given_up, Some((Some(PAGE), PageOutcome::Unreadable)));
     assert!(refresh.is_on() && status.borrow().stale);
     assert!(Arc::ptr_eq(
         &answer.try_recv().unwrap().unwrap(),
@@ -309,7 +309,11 @@ fn a_server_that_announces_without_end_does_not_hold_calls_up() {
     }
     assert_eq!(
         outcomes,
-        [Page::ChangedAgain, Page::ChangedAgain, Page::Listed]
+        [
+            PageOutcome::ChangedAgain,
+            PageOutcome::ChangedAgain,
+            PageOutcome::Listed
+        ]
     );
 }
 
@@ -321,16 +325,16 @@ fn the_list_of_a_lost_session_is_not_taken_for_that_of_the_new_one() {
     assert_eq!(refresh.lose(), Some(PAGE));
     let filters = ToolFilters::default();
     let old = refresh.take_page(PAGE, &page(&["old"], None), rules(&filters), &status);
-    assert_eq!(old, Page::Ignored);
+    assert_eq!(old, PageOutcome::Ignored);
     refresh.hasten(Instant::now());
     assert_eq!(refresh.due(), None, "there is nobody to read from");
     assert_eq!(refresh.require(Introduction::default()), None);
     begun(&mut refresh);
     refresh.asked(PAGE + 1);
     let late = refresh.take_page(PAGE, &page(&["old"], None), rules(&filters), &status);
-    assert_eq!(late, Page::Ignored);
+    assert_eq!(late, PageOutcome::Ignored);
     let unreadable = refresh.take_page(PAGE + 1, &Answer::Invalid, rules(&filters), &status);
-    assert_eq!(unreadable, Page::Lost);
+    assert_eq!(unreadable, PageOutcome::Lost);
 }
 
 /// A page that is too large to be checked on the event loop.
@@ -342,7 +346,7 @@ fn large_page(tools: &[&str], next: Option<&str>) -> Answer {
     Answer::Result(page.with_member("_meta", &padding))
 }
 
-async fn checked(refresh: &mut Refresh, status: &watch::Sender<Status>) -> Page {
+async fn checked(refresh: &mut Refresh, status: &watch::Sender<Status>) -> PageOutcome {
     refresh.check_ended().await;
     refresh.take_checked(&NO_PERMISSIONS, &|_| {}, status)
 }
@@ -355,7 +359,7 @@ async fn large_pages_are_checked_beside_the_event_loop() {
     let began = begun(&mut refresh);
     let first = large_page(&["a"], Some("2"));
     let page = refresh.take_page(PAGE, &first, rules(&filters), &status);
-    assert_eq!(page, Page::InWork);
+    assert_eq!(page, PageOutcome::InWork);
     assert!(refresh.is_in_work());
     // It is a reading that is under way.
     assert!(
@@ -367,16 +371,16 @@ async fn large_pages_are_checked_beside_the_event_loop() {
     let next = checked(&mut refresh, &status).await;
     assert_eq!(
         next,
-        Page::Next(RawJson::parse(&Bytes::from(r#"{"cursor":"2"}"#)).unwrap())
+        PageOutcome::Next(RawJson::parse(&Bytes::from(r#"{"cursor":"2"}"#)).unwrap())
     );
     refresh.asked(PAGE);
     let last = large_page(&["b"], None);
     assert_eq!(
         refresh.take_page(PAGE, &last, rules(&filters), &status),
-        Page::InWork
+        PageOutcome::InWork
     );
     assert_eq!(names(&known(&status)), Vec::<&str>::new());
-    assert_eq!(checked(&mut refresh, &status).await, Page::Listed);
+    assert_eq!(checked(&mut refresh, &status).await, PageOutcome::Listed);
     assert_eq!(names(&known(&status)), ["a", "b"]);
     assert!(!refresh.is_in_work() && !refresh.is_on());
 }
@@ -394,7 +398,7 @@ async fn a_check_by_rules_that_have_changed_is_dropped() {
     refresh.asked(PAGE);
     let filters = ToolFilters::new(Some(vec!["!a".to_owned()]), None, Vec::new());
     refresh.take_page(PAGE, &last, rules(&filters), &status);
-    assert_eq!(checked(&mut refresh, &status).await, Page::Listed);
+    assert_eq!(checked(&mut refresh, &status).await, PageOutcome::Listed);
     assert_eq!(names(&known(&status)), Vec::<&str>::new());
 }
 
@@ -406,6 +410,6 @@ async fn a_check_that_takes_too_long_is_given_up() {
     let last = large_page(&["a"], None);
     refresh.take_page(PAGE, &last, rules(&ToolFilters::default()), &status);
     let given_up = refresh.give_up_if_due(began + LISTING_TIMEOUT, &status);
-    assert_eq!(given_up, Some((None, Page::Unreadable)));
+    assert_eq!(given_up, Some((None, PageOutcome::Unreadable)));
     assert!(!refresh.is_in_work());
 }

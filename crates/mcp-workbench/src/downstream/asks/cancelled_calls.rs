@@ -15,17 +15,17 @@ const MAX_AGE: Duration = Duration::from_mins(1);
 
 /// The cancelled calls of one connection.
 #[derive(Default)]
-pub(crate) struct TakenBack {
-    calls: HashMap<u64, TakenCall>,
+pub(crate) struct CancelledCalls {
+    calls: HashMap<u64, CancelledCall>,
 }
 
-struct TakenCall {
+struct CancelledCall {
     client: ClientId,
     principal: Principal,
     at: Instant,
 }
 
-impl TakenBack {
+impl CancelledCalls {
     /// Records a cancelled call.
     pub(crate) fn note(&mut self, id: u64, call: &PendingCall, now: Instant) {
         let client = &call.queued.call.context.client;
@@ -35,7 +35,7 @@ impl TakenBack {
     /// Records a cancelled call of this client.
     pub(crate) fn insert(&mut self, id: u64, client: ClientId, principal: Principal, at: Instant) {
         self.calls.retain(|_, call| at < call.at + MAX_AGE);
-        let call = TakenCall {
+        let call = CancelledCall {
             client,
             principal,
             at,
@@ -58,7 +58,7 @@ impl TakenBack {
         self.recent(now).any(|call| call.principal != principal)
     }
 
-    fn recent(&self, now: Instant) -> impl Iterator<Item = &TakenCall> {
+    fn recent(&self, now: Instant) -> impl Iterator<Item = &CancelledCall> {
         self.calls
             .values()
             .filter(move |call| now < call.at + MAX_AGE)
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn a_call_is_thought_of_until_its_answer_or_for_a_minute() {
         let now = Instant::now();
-        let mut calls = TakenBack::default();
+        let mut calls = CancelledCalls::default();
         calls.insert(1, ClientId(1), Principal::Anybody, now);
         calls.insert(2, ClientId(2), Principal::Anybody, now);
         assert!(calls.has_other_than(ClientId(1), now));
