@@ -3,7 +3,7 @@
 //! when it is first needed.
 
 mod asks;
-mod awaited;
+mod open_wait;
 mod deferred_writes;
 mod error;
 mod event;
@@ -28,10 +28,10 @@ pub(crate) mod test_server;
 mod tool_cache;
 
 pub(crate) use asks::questions::{can_answer, fresh_id};
-pub(crate) use awaited::Awaited;
+pub(crate) use open_wait::OpenWait;
 #[cfg(test)]
 pub(crate) use error::StartPhase;
-pub(crate) use error::{CallError, ConnectError, GiveUp, HttpFault, SignInNeeded};
+pub(crate) use error::{CallError, ConnectError, StopReason, HttpFault, SignInNeeded};
 pub(crate) use event::{Change, ServerEvent};
 pub(crate) use introduction::ServerFamily;
 pub(crate) use listing::{Cause, ListWalk, Reviewable, Step, ToolDefinition, ToolList, Withheld};

@@ -19,7 +19,7 @@ use crate::{
     call::{Call, ClientHandle, Outcome},
     config::{ListBounds, Server},
     downstream::{
-        awaited::Awaited,
+        open_wait::OpenWait,
         error::{CallError, ConnectError},
         listing::ToolList,
         oauth::ServerOAuth,
@@ -62,7 +62,7 @@ pub(crate) struct About {
     /// The OAuth state of the server.
     pub(crate) oauth: ServerOAuth,
     /// How long opens have waited for it.
-    pub(crate) awaited: Mutex<Awaited>,
+    pub(crate) open_wait: Mutex<OpenWait>,
     /// Text on its stdout that is not a message.
     pub(crate) stray: StrayText,
     /// A number that no other server of this process has, not even an earlier one of the same name.
@@ -386,18 +386,18 @@ impl ServerHandle {
 
     /// Returns since when opens wait for the server, starting now if none does; `None` if they have waited long
     /// enough.
-    pub(crate) fn awaited_since(&self, now: Instant) -> Option<Instant> {
-        let awaited = self.about.awaited.lock();
-        awaited.unwrap_or_else(PoisonError::into_inner).since(now)
+    pub(crate) fn open_wait_since(&self, now: Instant) -> Option<Instant> {
+        let open_wait = self.about.open_wait.lock();
+        open_wait.unwrap_or_else(PoisonError::into_inner).since(now)
     }
 
     /// Records the outcome of an open, or resets it so that the next open waits again.
-    pub(crate) fn set_awaited(&self, awaited: Awaited) {
+    pub(crate) fn set_open_wait(&self, open_wait: OpenWait) {
         *self
             .about
-            .awaited
+            .open_wait
             .lock()
-            .unwrap_or_else(PoisonError::into_inner) = awaited;
+            .unwrap_or_else(PoisonError::into_inner) = open_wait;
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     call::ClientHandle,
     config::Connect,
     downstream::{
-        Awaited, ConnectError, Phase, ServerHandle, Status, ToolList, Urgency, load_cached_lists,
+        OpenWait, ConnectError, Phase, ServerHandle, Status, ToolList, Urgency, load_cached_lists,
     },
     ident::ServerName,
 };
@@ -95,7 +95,7 @@ impl Connecting {
         server: &ServerHandle,
         client: &Arc<dyn ClientHandle>,
     ) -> Arc<ConnectError> {
-        let since = server.awaited_since(self.begun);
+        let since = server.open_wait_since(self.begun);
         // A retry respects the back-off: an open must not be a way around it.
         let urgency = match since {
             Some(_) => Urgency::AskedFor,
@@ -151,12 +151,12 @@ impl Connecting {
             match answer {
                 Ok(tools) => {
                     // The next time that this server is missing, an open waits for it in full.
-                    server.set_awaited(Awaited::Never);
+                    server.set_open_wait(OpenWait::Never);
                     found.catalogue.push((name.clone(), tools));
                 }
                 Err(error) => {
                     // Later opens wait for it only briefly, because this one has already waited in full.
-                    server.set_awaited(Awaited::InVain);
+                    server.set_open_wait(OpenWait::InVain);
                     found.failures.push(ServerFailure {
                         toolbox: contents.config.name.clone(),
                         server: name.clone(),

@@ -1,7 +1,7 @@
 //! Hints for servers that fail to start, from the error and the last lines of stderr.
 
 use super::examine::has_tilde;
-use crate::downstream::{ConnectError, GiveUp, HttpFault, SignInNeeded};
+use crate::downstream::{ConnectError, StopReason, HttpFault, SignInNeeded};
 
 /// The hint for a path that begins with `~`.
 pub(super) const TILDE_REMEDY: &str = "write ${userHome} in place of ~";
@@ -102,7 +102,7 @@ pub(super) fn remedy(error: &ConnectError, by_hand: &str) -> String {
             run_by_hand(by_hand)
         ),
         ConnectError::GivenUp {
-            why: GiveUp::Nonsense | GiveUp::EndlessMessage,
+            why: StopReason::Nonsense | StopReason::EndlessMessage,
             ..
         } => "stdout must contain only messages; check that \"args\" start it as an MCP server \
               over stdio"

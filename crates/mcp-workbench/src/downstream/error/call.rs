@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use rawjson::{MAX_DEPTH, ObjectText, RawJson};
 use thiserror::Error;
 
-use super::{ConnectError, GiveUp, HttpFault, SignInNeeded, TimeLimit, stderr_part};
+use super::{ConnectError, StopReason, HttpFault, SignInNeeded, TimeLimit, stderr_part};
 use crate::{
     call::Outcome, downstream::process::Exit, policy::permissions::NotPermitted,
     visible::visible_lines,
@@ -55,7 +55,7 @@ pub(crate) enum CallError {
     /// The server was stopped during the call.
     #[error("the server {why} and was stopped{}", stderr_part(.stderr))]
     GivenUp {
-        why: GiveUp,
+        why: StopReason,
         /// The last lines of its stderr.
         stderr: Vec<String>,
         /// Says if the call reached the server.

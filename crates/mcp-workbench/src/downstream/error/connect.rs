@@ -4,7 +4,7 @@ use std::{error::Error as _, path::PathBuf, sync::Arc, time::Duration};
 
 use thiserror::Error;
 
-use super::{GiveUp, HttpFault, SignInNeeded, seconds, stderr_part};
+use super::{StopReason, HttpFault, SignInNeeded, seconds, stderr_part};
 use crate::{
     config::{EnvFileError, Secrets, Unset},
     downstream::process::Exit,
@@ -83,7 +83,7 @@ pub(crate) enum ConnectError {
     /// The workbench stopped the process before it was up.
     #[error("{why} before answering {phase}{}", stderr_part(.stderr))]
     GivenUp {
-        why: GiveUp,
+        why: StopReason,
         /// The request that it had not answered.
         phase: StartPhase,
         /// The last lines of its stderr.

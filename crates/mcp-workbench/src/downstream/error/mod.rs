@@ -22,7 +22,7 @@ const MAX_STDERR_CHARACTERS: usize = 500;
 
 /// The reason why the workbench stops a running server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub(crate) enum GiveUp {
+pub(crate) enum StopReason {
     /// It writes only lines that are not MCP messages.
     #[error("wrote {MAX_BAD_LINES} consecutive lines that are not MCP messages")]
     Nonsense,
@@ -37,7 +37,7 @@ pub(crate) enum GiveUp {
     Unresponsive,
 }
 
-impl GiveUp {
+impl StopReason {
     fn code(self) -> &'static str {
         match self {
             Self::Nonsense => "invalid_response",

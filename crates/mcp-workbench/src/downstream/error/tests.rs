@@ -117,22 +117,22 @@ const NOT_SENT: Option<Outcome> = Some(Outcome::NotSent);
 fn a_server_that_was_given_up_is_told_with_what_it_did() {
     let cases = [
         (
-            GiveUp::Nonsense,
+            StopReason::Nonsense,
             "invalid_response",
             "wrote 1000 consecutive lines that are not MCP messages",
         ),
         (
-            GiveUp::EndlessMessage,
+            StopReason::EndlessMessage,
             "frame_too_large",
             "wrote a message larger than 16 MiB without ending it",
         ),
         (
-            GiveUp::NotReading,
+            StopReason::NotReading,
             "server_unresponsive",
             "did not read its input for 30 s",
         ),
         (
-            GiveUp::Unresponsive,
+            StopReason::Unresponsive,
             "server_unresponsive",
             "did not answer a ping after its calls had timed out",
         ),

@@ -10,7 +10,7 @@ use crate::{
     config::Secrets,
     downstream::{
         asks::{Asks, attribution::Addressee},
-        error::{CallError, ConnectError, GiveUp, StartPhase},
+        error::{CallError, ConnectError, StopReason, StartPhase},
         link::{Link, LinkEvent},
         protocol::dialect::Dialect,
         stray::StrayText,
@@ -139,7 +139,7 @@ impl Conversation<'_> {
             LinkEvent::Nonsense => {
                 let stderr = self.link.stderr_tail().await;
                 Err(ConnectError::GivenUp {
-                    why: GiveUp::Nonsense,
+                    why: StopReason::Nonsense,
                     phase,
                     stderr,
                 })

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::{downstream::error::GiveUp, wire::MAX_FRAME_BYTES};
+use crate::{downstream::error::StopReason, wire::MAX_FRAME_BYTES};
 
 /// The number of timeouts without any message of the server after which it gets a ping.
 const TIMEOUTS_BEFORE_PING: usize = 3;
@@ -103,13 +103,13 @@ impl Health {
 
     /// Returns the reason to stop the server, if there is one; `oversized_bytes` is the length of an oversized
     /// message so far.
-    pub(crate) fn verdict(&mut self, oversized_bytes: u64, now: Instant) -> Option<GiveUp> {
+    pub(crate) fn verdict(&mut self, oversized_bytes: u64, now: Instant) -> Option<StopReason> {
         if self.ping_until.is_some_and(|until| until <= now) {
-            return Some(GiveUp::Unresponsive);
+            return Some(StopReason::Unresponsive);
         }
         let oversized = self.oversized.as_mut();
         let endless = oversized.is_some_and(|it| it.is_endless(oversized_bytes, now));
-        endless.then_some(GiveUp::EndlessMessage)
+        endless.then_some(StopReason::EndlessMessage)
     }
 }
 
@@ -134,7 +134,7 @@ mod tests {
         (0..100).find(|second| {
             let now = start + seconds(*second);
             let verdict = health.verdict(bytes(*second), now);
-            verdict == Some(GiveUp::EndlessMessage)
+            verdict == Some(StopReason::EndlessMessage)
         })
     }
 
@@ -163,6 +163,6 @@ mod tests {
         assert_eq!(health.verdict(18 * MIB, now), None);
         assert_eq!(health.due(), Some(now + MEASURE_INTERVAL));
         let now = now + MAX_PAUSE;
-        assert_eq!(health.verdict(18 * MIB, now), Some(GiveUp::EndlessMessage));
+        assert_eq!(health.verdict(18 * MIB, now), Some(StopReason::EndlessMessage));
     }
 }

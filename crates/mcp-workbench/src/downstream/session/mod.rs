@@ -28,7 +28,7 @@ use crate::{
             unattributed::{self, UnattributedQuestions},
             users::{Users, wait_for_room},
         },
-        error::{CallError, GiveUp, HttpFault},
+        error::{CallError, StopReason, HttpFault},
         event::Change,
         introduction::Introduction,
         link::{Link, LinkEvent, Origin},
@@ -64,7 +64,7 @@ pub(crate) enum SessionEnd {
     /// The connection to a remote server was lost.
     Lost(HttpFault),
     /// The server became unusable and is stopped.
-    GivenUp(GiveUp),
+    GivenUp(StopReason),
     /// It was unused for its `idleTimeoutMs`.
     Idle,
     /// The last handle was dropped.
@@ -208,7 +208,7 @@ impl Session {
             match event {
                 LinkEvent::Ended(exit) => return Some(SessionEnd::Exited(exit)),
                 LinkEvent::Lost(fault) => return Some(SessionEnd::Lost(fault)),
-                LinkEvent::Nonsense => return Some(SessionEnd::GivenUp(GiveUp::Nonsense)),
+                LinkEvent::Nonsense => return Some(SessionEnd::GivenUp(StopReason::Nonsense)),
                 event => self.take_event(event, context),
             }
             next = self.link.ready_event();
@@ -275,7 +275,7 @@ impl Session {
         let given_up = self
             .health
             .verdict(self.link.oversized_bytes(), now)
-            .or(stalled.then_some(GiveUp::NotReading));
+            .or(stalled.then_some(StopReason::NotReading));
         let idle = self.idle_at().is_some_and(|idle| idle <= now);
         given_up
             .map(SessionEnd::GivenUp)

@@ -104,7 +104,7 @@ impl Supervisor {
             cached_list: CachedList::new(Arc::clone(&context.tool_cache), pins),
             sealer: Arc::clone(&context.sealer),
             oauth: ServerOAuth::default(),
-            awaited: Mutex::default(),
+            open_wait: Mutex::default(),
             stray: StrayText::default(),
             number: SERVERS.fetch_add(1, Ordering::Relaxed),
         });

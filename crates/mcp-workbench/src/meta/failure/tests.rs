@@ -6,7 +6,7 @@ use rawjson::ObjectText;
 use super::*;
 use crate::{
     config::MetaTool,
-    downstream::{GiveUp, StartPhase},
+    downstream::{StopReason, StartPhase},
     toolbox::ServerFailure,
 };
 
@@ -274,7 +274,7 @@ fn an_empty_identifier_is_only_named_so_where_nothing_else_is_wrong() {
 #[test]
 fn details_hold_the_last_words_of_a_server_and_when_to_try_again() {
     let last = Arc::new(ConnectError::GivenUp {
-        why: GiveUp::Unresponsive,
+        why: StopReason::Unresponsive,
         phase: StartPhase::Initialize,
         stderr: strings(&["one", "two"]),
     });

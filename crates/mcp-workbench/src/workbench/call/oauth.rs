@@ -10,7 +10,7 @@ use tokio::pin;
 use crate::{
     alarm::timeout,
     call::{AnswerFuture, ClientHandle, Principal, Question},
-    downstream::{Awaited, OAuthClient, ServerHandle, SignInNeeded, can_answer, fresh_id},
+    downstream::{OpenWait, OAuthClient, ServerHandle, SignInNeeded, can_answer, fresh_id},
     era::Era,
     ident::ServerIdentifier,
     oauth::{Granted, Listener, SignIn, SignInError},
@@ -77,7 +77,7 @@ pub(super) async fn offer_sign_in(
         Ok(()) => {
             tracing::info!("signed in to server '{name}' of toolbox '{toolbox}'");
             // The start failed only because a sign-in was missing, so the next open waits for the server in full.
-            server.set_awaited(Awaited::Never);
+            server.set_open_wait(OpenWait::Never);
             true
         }
         Err(why) => {

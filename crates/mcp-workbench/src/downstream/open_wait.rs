@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 /// The state of waiting for a server at an open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Awaited {
+pub(crate) enum OpenWait {
     /// No open has waited since the server was last up.
     #[default]
     Never,
@@ -14,7 +14,7 @@ pub(crate) enum Awaited {
     InVain,
 }
 
-impl Awaited {
+impl OpenWait {
     /// Returns since when opens wait for the server, starting now if none does; `None` if they have waited long
     /// enough.
     pub(crate) fn since(&mut self, now: Instant) -> Option<Instant> {
