@@ -1,5 +1,5 @@
-//! Writes to disk that nobody waits for. They run on one thread when nothing was added for a moment, and at the latest when
-//! the workbench ends.
+//! Writes to disk in the background. They run on one thread when nothing was added for a moment, and at the latest
+//! when the workbench ends.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},

@@ -3,7 +3,6 @@
 //! when it is first needed.
 
 mod asks;
-mod open_wait;
 mod deferred_writes;
 mod error;
 mod event;
@@ -12,6 +11,7 @@ mod introduction;
 mod link;
 mod listing;
 mod oauth;
+mod open_wait;
 mod pool;
 pub(crate) mod process;
 mod protocol;
@@ -28,14 +28,14 @@ pub(crate) mod test_server;
 mod tool_cache;
 
 pub(crate) use asks::questions::{can_answer, fresh_id};
-pub(crate) use open_wait::OpenWait;
 #[cfg(test)]
 pub(crate) use error::StartPhase;
-pub(crate) use error::{CallError, ConnectError, StopReason, HttpFault, SignInNeeded};
+pub(crate) use error::{CallError, ConnectError, HttpFault, SignInNeeded, StopReason};
 pub(crate) use event::{Change, ServerEvent};
 pub(crate) use introduction::ServerFamily;
 pub(crate) use listing::{Cause, ListWalk, Reviewable, Step, ToolDefinition, ToolList, Withheld};
 pub(crate) use oauth::OAuthClient;
+pub(crate) use open_wait::OpenWait;
 pub(crate) use pool::{Pool, Renewal};
 pub(crate) use server::{CallTicket, Phase, ServerHandle, Status, Urgency};
 pub(crate) use session::reply::{CallEnd, CallResult, Outdated, Unfinished};

@@ -19,10 +19,10 @@ use crate::{
     call::{Call, ClientHandle, Outcome},
     config::{ListBounds, Server},
     downstream::{
-        open_wait::OpenWait,
         error::{CallError, ConnectError},
         listing::ToolList,
         oauth::ServerOAuth,
+        open_wait::OpenWait,
         session::{
             reply::{AnswerCallback, AnswerReceiver, CallEnd, CompletedCall},
             resubscriptions::Resubscriptions,

@@ -10,7 +10,7 @@ use crate::{
     call::ClientHandle,
     config::Connect,
     downstream::{
-        OpenWait, ConnectError, Phase, ServerHandle, Status, ToolList, Urgency, load_cached_lists,
+        ConnectError, OpenWait, Phase, ServerHandle, Status, ToolList, Urgency, load_cached_lists,
     },
     ident::ServerName,
 };

@@ -1,7 +1,7 @@
 //! Hints for servers that fail to start, from the error and the last lines of stderr.
 
 use super::examine::has_tilde;
-use crate::downstream::{ConnectError, StopReason, HttpFault, SignInNeeded};
+use crate::downstream::{ConnectError, HttpFault, SignInNeeded, StopReason};
 
 /// The hint for a path that begins with `~`.
 pub(super) const TILDE_REMEDY: &str = "write ${userHome} in place of ~";

@@ -1,5 +1,5 @@
-//! Whose call a server means by what it says without saying whose it is. What could belong to another principal is
-//! given to nobody.
+//! Attributes a message of a server that names no request to a call. A message that could belong to a different
+//! principal is given to no client.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::{
     era::Era,
 };
 
-/// A call that a server works on.
+/// A pending call of a server.
 pub(crate) struct ActiveCall<'a> {
     pub(crate) client: &'a Arc<dyn ClientHandle>,
-    /// Set while the client of the call is asked something.
+    /// Set while the client of the call has an open question.
     pub(crate) is_asked: bool,
 }
 
-/// The calls of which one has asked a question.
+/// The calls that may have asked a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Asker {
     /// The calls of one client.
@@ -29,8 +29,8 @@ pub(crate) enum Asker {
 
 impl Asker {
     /// Returns the calls that may have asked, if they are all of one client, or all of modern clients of one
-    /// principal. Calls that were taken back count too. Every call of a modern client counts as a client of its own.
-    /// Without tokens everybody is one principal: whoever serves so does not tell clients apart.
+    /// principal. Cancelled calls count too. Every call of a modern client counts as a client of its own. Without
+    /// tokens all clients are one principal, because such a server does not tell them apart.
     fn of(
         at_work: &[ActiveCall<'_>],
         cancelled_calls: &CancelledCalls,
@@ -54,12 +54,12 @@ impl Asker {
 #[derive(Clone)]
 pub(crate) struct Addressee {
     pub(crate) client: Arc<dyn ClientHandle>,
-    /// The calls of which one has asked.
+    /// The calls that may have asked.
     pub(crate) asker: Asker,
 }
 
 impl Addressee {
-    /// The client whose question it is.
+    /// Creates the addressee of a question that certainly belongs to this client.
     pub(crate) fn certain(client: &Arc<dyn ClientHandle>) -> Self {
         Self {
             client: Arc::clone(client),
@@ -68,10 +68,10 @@ impl Addressee {
     }
 }
 
-/// Returns the client that gets a question, with the oldest call first in `at_work`. Within a principal it need not be
-/// the client of the call that asks, since the answer goes back under the id of the question. Calls whose clients are
-/// asked already come last, because mostly they wait for that answer. Among the others it is the oldest that can answer,
-/// because servers mostly take up calls in their order.
+/// Returns the client that gets a question, with the oldest call first in `at_work`. Within a principal it need not
+/// be the client of the call that asks, because the answer goes back under the id of the question. Calls whose
+/// clients have an open question come last, because mostly they wait for that answer. Among the others it is the
+/// oldest that can answer, because servers mostly handle calls in order.
 pub(crate) fn addressee(
     at_work: &[ActiveCall<'_>],
     cancelled_calls: &CancelledCalls,
@@ -89,9 +89,8 @@ pub(crate) fn addressee(
     })
 }
 
-/// Returns the client that a log message is for, if there can be only one: nobody waits for such a message, so it is
-/// better dropped than shown with the wrong call. Within a principal it is the only call whose client is not asked
-/// something.
+/// Returns the client that a log message is for, if there can be only one. Dropping a log message is better than
+/// showing it with the wrong call. Within a principal it is the only call whose client has no open question.
 pub(crate) fn meant<'a>(
     at_work: &[ActiveCall<'a>],
     cancelled_calls: &CancelledCalls,
@@ -129,7 +128,7 @@ mod tests {
         calls.collect()
     }
 
-    /// The id of the client that is meant, of calls as client and whether it is asked.
+    /// Returns the id of the client that a message is for, given calls as client and open question.
     fn id_of(
         calls: &[(Arc<dyn ClientHandle>, bool)],
         cancelled_calls: &CancelledCalls,
@@ -137,7 +136,7 @@ mod tests {
         meant(&at_work(calls), cancelled_calls, Instant::now()).map(|client| client.id().0)
     }
 
-    /// The id of the client that gets a question which all clients but the one with this id can answer.
+    /// Returns the id of the client that gets a question which all clients except `unable` can answer.
     fn asked(calls: &[(Arc<dyn ClientHandle>, bool)], unable: u64) -> Option<u64> {
         let addressee = addressee(
             &at_work(calls),

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use rawjson::{MAX_DEPTH, ObjectText, RawJson};
 use thiserror::Error;
 
-use super::{ConnectError, StopReason, HttpFault, SignInNeeded, TimeLimit, stderr_part};
+use super::{ConnectError, HttpFault, SignInNeeded, StopReason, TimeLimit, stderr_part};
 use crate::{
     call::Outcome, downstream::process::Exit, policy::permissions::NotPermitted,
     visible::visible_lines,

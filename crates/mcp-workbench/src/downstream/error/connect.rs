@@ -4,7 +4,7 @@ use std::{error::Error as _, path::PathBuf, sync::Arc, time::Duration};
 
 use thiserror::Error;
 
-use super::{StopReason, HttpFault, SignInNeeded, seconds, stderr_part};
+use super::{HttpFault, SignInNeeded, StopReason, seconds, stderr_part};
 use crate::{
     config::{EnvFileError, Secrets, Unset},
     downstream::process::Exit,

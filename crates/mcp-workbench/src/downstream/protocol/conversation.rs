@@ -10,7 +10,7 @@ use crate::{
     config::Secrets,
     downstream::{
         asks::{Asks, attribution::Addressee},
-        error::{CallError, ConnectError, StopReason, StartPhase},
+        error::{CallError, ConnectError, StartPhase, StopReason},
         link::{Link, LinkEvent},
         protocol::dialect::Dialect,
         stray::StrayText,

@@ -119,14 +119,14 @@ mod tests {
 
     const MIB: u64 = 1024 * 1024;
 
-    /// How many bytes of a message there are after so many seconds.
+    /// The length of a message after a number of seconds.
     type Written = fn(u64) -> u64;
 
     fn seconds(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
     }
 
-    /// When a message is given up of which there are so many bytes after each second.
+    /// Returns the second in which a message of this growth is given up.
     fn given_up_after(bytes: Written) -> Option<u64> {
         let start = Instant::now();
         let mut health = Health::default();
@@ -163,6 +163,9 @@ mod tests {
         assert_eq!(health.verdict(18 * MIB, now), None);
         assert_eq!(health.due(), Some(now + MEASURE_INTERVAL));
         let now = now + MAX_PAUSE;
-        assert_eq!(health.verdict(18 * MIB, now), Some(StopReason::EndlessMessage));
+        assert_eq!(
+            health.verdict(18 * MIB, now),
+            Some(StopReason::EndlessMessage)
+        );
     }
 }

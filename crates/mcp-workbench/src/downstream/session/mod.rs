@@ -28,7 +28,7 @@ use crate::{
             unattributed::{self, UnattributedQuestions},
             users::{Users, wait_for_room},
         },
-        error::{CallError, StopReason, HttpFault},
+        error::{CallError, HttpFault, StopReason},
         event::Change,
         introduction::Introduction,
         link::{Link, LinkEvent, Origin},

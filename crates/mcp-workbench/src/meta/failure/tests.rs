@@ -6,7 +6,7 @@ use rawjson::ObjectText;
 use super::*;
 use crate::{
     config::MetaTool,
-    downstream::{StopReason, StartPhase},
+    downstream::{StartPhase, StopReason},
     toolbox::ServerFailure,
 };
 

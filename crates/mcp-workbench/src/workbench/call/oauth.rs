@@ -10,7 +10,7 @@ use tokio::pin;
 use crate::{
     alarm::timeout,
     call::{AnswerFuture, ClientHandle, Principal, Question},
-    downstream::{OpenWait, OAuthClient, ServerHandle, SignInNeeded, can_answer, fresh_id},
+    downstream::{OAuthClient, OpenWait, ServerHandle, SignInNeeded, can_answer, fresh_id},
     era::Era,
     ident::ServerIdentifier,
     oauth::{Granted, Listener, SignIn, SignInError},

@@ -17,7 +17,7 @@ fn error(id: &str, code: i64) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"m"}}}}"#)
 }
 
-/// A server that answers a probe like this, and otherwise as a legacy server with sessions.
+/// Starts a server that answers a probe like this, and otherwise as a legacy server with sessions.
 fn answering(probe: String) -> Remote {
     Remote::start(move |seen| match seen.method().as_str() {
         "server/discover" => Script::Whole(probe.clone()),

@@ -337,7 +337,7 @@ fn the_list_of_a_lost_session_is_not_taken_for_that_of_the_new_one() {
     assert_eq!(unreadable, PageOutcome::Lost);
 }
 
-/// A page that is too large to be checked on the event loop.
+/// Returns a page that is too large to be checked on the event loop.
 fn large_page(tools: &[&str], next: Option<&str>) -> Answer {
     let Answer::Result(page) = page(tools, next) else {
         unreachable!("a page is a result");
