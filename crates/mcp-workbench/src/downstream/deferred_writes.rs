@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn everything_is_done_at_once_when_nothing_was_added_for_a_while() {
+    async fn writes_run_together_after_a_quiet_pause() {
         let deferred = Arc::new(DeferredWrites::new(TaskTracker::new(), Arc::default()));
         let (done, mut dones) = mpsc::unbounded_channel();
         let add = |number: usize| {

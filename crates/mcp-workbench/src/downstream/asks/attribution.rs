@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_can_belong_to_nobody_else_is_given_to_somebody() {
+    fn ambiguous_messages_are_given_to_no_client() {
         let [one, other] = [Principal::Holder(0), Principal::Holder(1)];
         let modern = |id, principal| client(id, Era::Modern, principal);
         let legacy = |id| client(id, Era::Legacy, one);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_was_taken_back_counts_unless_it_was_the_same_principals() {
+    fn cancelled_calls_of_other_principals_count() {
         let [one, other] = [Principal::Holder(0), Principal::Holder(1)];
         for (principal, expected) in [(one, Some(2)), (other, None)] {
             let mut cancelled_calls = CancelledCalls::default();

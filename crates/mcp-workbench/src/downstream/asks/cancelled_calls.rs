@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_thought_of_until_its_answer_or_for_a_minute() {
+    fn cancelled_calls_count_until_answered_or_for_a_minute() {
         let now = Instant::now();
         let mut calls = CancelledCalls::default();
         calls.insert(1, ClientId(1), Principal::Anybody, now);

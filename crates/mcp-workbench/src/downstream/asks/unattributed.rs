@@ -49,7 +49,7 @@ impl UnattributedQuestions {
 /// Handles a question of the server at once, or lets it wait.
 pub(crate) fn take_question(session: &mut Session, request: Request, origin: Origin) {
     let addressee = addressee(session, &request, origin);
-    if addressee.is_none() && may_be_told_later(session, &request, origin) {
+    if addressee.is_none() && may_be_attributed_later(session, &request, origin) {
         session.unattributed.waiting.push(UnattributedQuestion {
             request,
             until: Instant::now() + ATTRIBUTION_TIMEOUT,
@@ -110,7 +110,7 @@ fn addressee(session: &Session, request: &Request, origin: Origin) -> Option<Add
 }
 
 /// Returns true if it may become clear later which principal a question belongs to.
-fn may_be_told_later(session: &Session, request: &Request, origin: Origin) -> bool {
+fn may_be_attributed_later(session: &Session, request: &Request, origin: Origin) -> bool {
     let Some(question) = Question::named(&request.method) else {
         return false;
     };
@@ -128,7 +128,7 @@ pub(crate) fn release(session: &mut Session) {
     }
     for question in std::mem::take(&mut session.unattributed.waiting) {
         let is_told = addressee(session, &question.request, Origin::Connection).is_some();
-        if is_told || !may_be_told_later(session, &question.request, Origin::Connection) {
+        if is_told || !may_be_attributed_later(session, &question.request, Origin::Connection) {
             take_question(session, question.request, Origin::Connection);
         } else {
             session.unattributed.waiting.push(question);

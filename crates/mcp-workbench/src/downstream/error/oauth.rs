@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn every_lack_says_what_to_do() {
+    fn every_sign_in_error_says_what_to_do() {
         let login = Some("mcp-workbench login dev gh");
         let scopes =
             |texts: &[&str]| SignInReason::Scopes(texts.iter().map(ToString::to_string).collect());
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_without_end_are_cut() {
+    fn long_scope_lists_are_shortened() {
         let words = words(SignInReason::Scopes(vec!["x".to_owned(); 1000]), None);
         assert!(words.contains("and 990 more"), "{words}");
     }

@@ -30,7 +30,7 @@ fn unset(variable: &str, path: &str) -> Unset {
 }
 
 #[test]
-fn every_failed_start_has_its_words_and_its_code() {
+fn every_failed_start_has_its_message_and_code() {
     const FAILED: &str = "server_start_failed";
     const LATE: &str = "server_start_timeout";
     let milliseconds = |it| ConnectError::Timeout(Duration::from_millis(it));
@@ -114,7 +114,7 @@ const UNKNOWN: Option<Outcome> = Some(Outcome::Unknown);
 const NOT_SENT: Option<Outcome> = Some(Outcome::NotSent);
 
 #[test]
-fn a_server_that_was_given_up_is_told_with_what_it_did() {
+fn every_stop_reason_has_its_message_and_code() {
     let cases = [
         (
             StopReason::Nonsense,
@@ -204,7 +204,7 @@ fn check_calls(rows: impl IntoIterator<Item = CallRow>) {
 }
 
 #[test]
-fn a_call_that_a_server_failed_has_its_words_its_code_and_its_outcome() {
+fn calls_that_a_server_failed_have_message_code_and_outcome() {
     let refused = |message: &str| CallError::Refused {
         code: "-32000".to_owned(),
         message: message.to_owned(),
@@ -240,7 +240,7 @@ fn a_call_that_a_server_failed_has_its_words_its_code_and_its_outcome() {
 }
 
 #[test]
-fn a_call_that_we_failed_has_its_words_its_code_and_its_outcome() {
+fn calls_that_the_workbench_failed_have_message_code_and_outcome() {
     let starting = CallError::Connect(Arc::new(ConnectError::StillStarting));
     let overloaded = CallError::Overloaded { waiting: 256 };
     let waiting = "the server already has 256 calls waiting; try again later";
@@ -286,7 +286,7 @@ fn a_call_that_we_failed_has_its_words_its_code_and_its_outcome() {
 }
 
 #[test]
-fn of_a_long_stderr_the_last_500_characters_are_shown() {
+fn errors_show_the_last_500_characters_of_stderr() {
     let cases = [
         (lines(&[]), 0, ""),
         (vec!["é".repeat(500)], 500, "éé"),

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_stand_in_a_header_is_left_out() {
+    fn invalid_header_values_are_omitted() {
         let given = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let parameters = [
             given("mcp-param-a", "1"),
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_modern_refusal_without_an_id_is_given_one() {
+    fn only_modern_errors_without_an_id_get_the_request_id() {
         let message = |text: &str| parse_on_one_line(&Bytes::copy_from_slice(text.as_bytes()));
         for (id, code, expected) in [
             ("null", -32020, "3"),

@@ -181,7 +181,7 @@ fn a_definition_may_be_large_but_not_huge() {
 const TWICE: &str = "duplicate tool name; only the first tool is used";
 
 #[test]
-fn of_a_doubled_name_the_first_is_kept() {
+fn duplicate_tools_are_withheld() {
     let first = r#"{"name":"x","inputSchema":{},"n":1}"#;
     let second = r#"{"name":"\u0078","inputSchema":{},"n":2}"#;
     let twice = list(
@@ -196,7 +196,7 @@ fn of_a_doubled_name_the_first_is_kept() {
 }
 
 #[test]
-fn a_broken_definition_does_not_take_the_name() {
+fn a_broken_definition_does_not_reserve_its_name() {
     let list = list(
         &format!(r#"{{"name":"x"}},{}"#, tool("x")),
         &ToolFilters::default(),
@@ -215,7 +215,7 @@ fn names_are_case_sensitive_and_not_trimmed() {
 }
 
 #[test]
-fn filters_take_tools_away_without_a_word() {
+fn filtered_tools_are_dropped_silently() {
     let tools = ["read_a", "read_b", "delete"].map(tool).join(",");
     let cases: [(&[&str], &[&str]); 5] = [
         (&["*"], &["read_a", "read_b", "delete"]),
@@ -235,7 +235,7 @@ fn filters_take_tools_away_without_a_word() {
 
 /// A filtered tool is dropped, so its duplicate is not reported either.
 #[test]
-fn a_doubled_name_that_is_filtered_out_is_not_mentioned() {
+fn filtered_duplicates_are_not_reported() {
     let tools = ["x", "y", "x"].map(tool).join(",");
     let list = list(&tools, &only(&["y"]));
     assert_eq!(names(&list), ["y"]);

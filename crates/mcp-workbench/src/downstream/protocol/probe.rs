@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_versions_of_an_answer_to_discover_decide_the_next_step() {
+    fn the_versions_in_a_discover_response_decide_the_next_step() {
         let results = [
             (r#"{"supportedVersions":["2026-07-28"]}"#, Next::Modern),
             (

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_sends_the_user_somewhere_is_a_question_for_a_modern_client() {
+    fn url_elicitation_errors_become_questions_for_modern_clients() {
         assert_eq!(
             asked(r#"{"elicitation":{"url":{}}}"#).unwrap().as_str(),
             r#"{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"mode":"url","url":"https://x"}}}}"#
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pause_before_a_call_is_made_again_grows() {
+    fn the_pause_before_a_repetition_grows() {
         let pauses: Vec<_> = (0..4).map(|it| pause(it).as_millis()).collect();
         assert_eq!(pauses, [0, 50, 100, 200]);
         assert_eq!(pause(u32::MAX), FIRST_PAUSE * 64);

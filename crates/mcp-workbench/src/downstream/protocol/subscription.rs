@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_filter_has_what_the_server_tells_and_somebody_wants() {
+    fn the_filter_has_what_the_server_offers_and_clients_want() {
         assert_eq!(params("{}", &[]), None);
         assert_eq!(params(r#"{"tools":{"listChanged":false}}"#, &["a"]), None);
         assert_eq!(params(r#"{"resources":{"subscribe":true}}"#, &[]), None);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_opened_again_after_a_growing_pause() {
+    fn the_subscription_reopens_after_a_growing_pause() {
         let start = Instant::now();
         let open = |id: u64, since| {
             let frame = FrameTicket::from(id);

@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pause_is_what_the_server_says_within_bounds() {
+    fn the_poll_interval_of_the_server_is_bounded() {
         let cases = [
             ("{}", POLL_INTERVAL),
             (r#"{"pollIntervalMs":2000}"#, Duration::from_secs(2)),
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_leads_back_only_for_whom_it_was_made() {
+    fn sealed_task_names_open_only_for_their_principal() {
         let sealer = Sealer::new();
         let name = TaskName {
             toolbox: "dev".into(),

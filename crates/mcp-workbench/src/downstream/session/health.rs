@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_without_end_has_an_end_by_its_bytes_by_a_pause_and_by_time() {
+    fn endless_messages_are_detected_by_size_pause_and_time() {
         let rows: [(&str, u64, Written); 4] = [
             ("fast", 1, |second| (17 + 500 * second) * MIB),
             ("slow", 12, |second| (17 + 10 * second) * MIB),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_not_blamed_for_the_time_in_which_nobody_listened() {
+    fn time_without_reading_does_not_count_against_the_server() {
         let start = Instant::now();
         let mut health = Health::default();
         health.oversized(false, 17 * MIB, start);

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_reports_pass_and_a_flood_is_thinned_to_its_newest() {
+    fn normal_progress_passes_and_a_flood_is_reduced_to_the_newest() {
         let start = Instant::now();
         let mut gate = ProgressGate::new(start);
         for number in 0..BURST {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_goes_out_with_the_end_of_the_call_once() {
+    fn held_back_progress_is_sent_once_at_the_end_of_the_call() {
         let start = Instant::now();
         let mut gate = ProgressGate::new(start);
         for number in 0..=BURST {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_report_replaces_the_one_that_is_held() {
+    fn newer_progress_replaces_held_back_progress() {
         let start = Instant::now();
         let mut gate = ProgressGate::new(start);
         for number in 0..=BURST {

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_call_is_told_once_even_if_it_is_dropped() {
+    fn the_end_of_a_call_is_reported_once_even_if_it_is_dropped() {
         let legacy = told_by(|reply| reply.give(answered(Era::Legacy)));
         assert_eq!(legacy, [r#"{"a":1}"#]);
         let modern = told_by(|reply| reply.give(answered(Era::Modern)));

@@ -50,7 +50,7 @@ async fn lines(mut link: StdioLink) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn last_words_count_however_late_they_are_read() {
+async fn late_read_output_of_an_exited_process_counts() {
     // Repeated, because the order of the checks is random.
     for _ in 0..16 {
         let link = late_link("echo one; echo two; printf three");
@@ -59,7 +59,7 @@ async fn last_words_count_however_late_they_are_read() {
 }
 
 #[tokio::test]
-async fn a_child_that_goes_on_writing_does_not_keep_the_link() {
+async fn a_child_that_keeps_writing_does_not_keep_the_link_open() {
     let message = r#"{"jsonrpc":"2.0","method":"m"}"#;
     let link = late_link(&format!("echo one; while echo '{message}'; do :; done &"));
     let said = tokio::time::timeout(DRAIN_TIMEOUT * 100, lines(link)).await;

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_breaker_one_failure_opens_it_again() {
+    fn one_failure_after_the_breaker_reopens_it() {
         let mut now = Instant::now();
         let mut limiter = StartLimiter::default();
         for _ in 0..StartLimiter::FAILURES {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_failures_never_open_the_breaker_and_the_pause_has_an_end() {
+    fn slow_failures_never_open_the_breaker_and_the_pause_is_bounded() {
         let mut now = Instant::now();
         let mut limiter = StartLimiter::default();
         for _ in 0..50 {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_that_completes_clears_everything() {
+    fn a_successful_start_resets_the_limiter() {
         let now = Instant::now();
         let mut limiter = StartLimiter::default();
         for _ in 0..StartLimiter::FAILURES {

@@ -61,7 +61,7 @@ fn offered(cache: &ToolCache, server: &Server) -> Vec<String> {
 }
 
 #[test]
-fn a_snapshot_comes_back_as_it_was_stored() {
+fn a_snapshot_is_read_as_it_was_stored() {
     let (_folder, cache, server) = cached();
     let (snapshot, _) = cache.snapshot(&server).unwrap();
     assert_eq!(snapshot, learned(&["a", "b"]).snapshot);
@@ -76,7 +76,7 @@ fn filters_are_applied_when_a_list_is_read() {
 }
 
 #[test]
-fn json_that_is_not_a_snapshot_counts_as_nothing() {
+fn invalid_snapshots_are_ignored() {
     let (_folder, cache, server) = cached();
     let subject = Subject::Launch {
         server: &server,

@@ -61,7 +61,7 @@ fn a_client_answers_only_what_it_has_declared() {
 }
 
 #[tokio::test]
-async fn answers_stand_under_the_keys_of_their_questions() {
+async fn answers_have_the_keys_of_their_questions() {
     let mut client = TestClient::new(Era::Legacy, r#"{"elicitation":{"form":{},"url":{}}}"#);
     client.answer = Some(r#"{"action":"decline"}"#);
     let asked = Arc::clone(&client.asked);
@@ -88,7 +88,7 @@ async fn answers_stand_under_the_keys_of_their_questions() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_answered_is_refused_and_nobody_is_asked() {
+async fn unanswerable_questions_are_refused_without_asking() {
     let client = TestClient::new(Era::Legacy, r#"{"elicitation":{}}"#);
     let asked = Arc::clone(&client.asked);
     let client = client.handle();

@@ -100,7 +100,7 @@ async fn send(url: &str, sending: &Arc<SendState>, takes: usize, said: &'static 
 }
 
 #[tokio::test]
-async fn what_a_dead_connection_took_nothing_of_goes_to_another() {
+async fn unwritten_requests_move_to_another_connection() {
     const LATE: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n";
     for said in [b"".as_slice(), LATE] {
         let remote = Remote::start(empty_result);
@@ -115,7 +115,7 @@ async fn what_a_dead_connection_took_nothing_of_goes_to_another() {
 }
 
 #[tokio::test]
-async fn what_a_dead_connection_took_a_byte_of_is_not_repeated() {
+async fn partly_written_requests_are_not_repeated() {
     let remote = Remote::start(empty_result);
     let (url, sending) = (
         format!("http://{}/", remote.address),
@@ -128,7 +128,7 @@ async fn what_a_dead_connection_took_a_byte_of_is_not_repeated() {
 
 /// A failed write does not show how much of it was sent.
 #[tokio::test]
-async fn what_is_encrypted_is_not_repeated() {
+async fn failed_encrypted_writes_are_not_repeated() {
     let sending = Arc::<SendState>::default();
     let sent = send("https://127.0.0.1:1/", &sending, 0, b"").await;
     assert_eq!(sent, "broken pipe");
@@ -136,7 +136,7 @@ async fn what_is_encrypted_is_not_repeated() {
 }
 
 #[tokio::test]
-async fn what_was_not_sent_is_known_if_there_is_no_other_connection() {
+async fn unsent_requests_are_known_without_another_connection() {
     let sending = Arc::<SendState>::default();
     let sent = send("http://127.0.0.1:1/", &sending, 0, b"").await;
     assert_eq!(sent, "not connected");
@@ -144,7 +144,7 @@ async fn what_was_not_sent_is_known_if_there_is_no_other_connection() {
 }
 
 #[tokio::test]
-async fn what_was_taken_back_goes_nowhere() {
+async fn withdrawn_requests_are_not_sent() {
     let remote = Remote::start(empty_result);
     let (url, sending) = (
         format!("http://{}/", remote.address),
@@ -158,7 +158,7 @@ async fn what_was_taken_back_goes_nowhere() {
 
 /// Two headers with credentials would be ambiguous.
 #[tokio::test]
-async fn the_last_headers_take_the_place_of_others() {
+async fn later_headers_replace_earlier_ones() {
     let remote = Remote::start(empty_result);
     let url = Url::parse(&format!("http://{}/", remote.address)).unwrap();
     let client = address::client(&url).unwrap();

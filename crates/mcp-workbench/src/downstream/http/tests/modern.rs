@@ -18,7 +18,7 @@ use super::{
 use crate::{call::Outcome, config::RemoteProtocol, era::Era, wire};
 
 #[tokio::test]
-async fn the_headers_repeat_what_the_body_says() {
+async fn the_headers_repeat_parts_of_the_body() {
     const REVISION: (&str, &str) = ("mcp-protocol-version", "2026-07-28");
     for (method, params, given, expected) in [
         ("server/discover", "{}", "", None),
@@ -78,7 +78,7 @@ async fn the_headers_repeat_what_the_body_says() {
 }
 
 #[tokio::test]
-async fn a_session_that_the_server_gives_is_ignored_and_nothing_but_requests_is_sent() {
+async fn modern_sessions_are_ignored_and_only_requests_are_sent() {
     let remote = Remote::start(|seen| {
         let Script::Whole(answer) = empty_result(seen) else {
             unreachable!("it is whole");
@@ -99,7 +99,7 @@ async fn a_session_that_the_server_gives_is_ignored_and_nothing_but_requests_is_
 }
 
 #[tokio::test]
-async fn an_error_beside_its_status_is_the_answer() {
+async fn an_error_body_of_an_error_status_is_the_response() {
     for (status, id, code) in [
         ("400 Bad Request", "5", -32020),
         ("400 Bad Request", "null", -32020),
@@ -119,7 +119,7 @@ async fn an_error_beside_its_status_is_the_answer() {
 }
 
 #[tokio::test]
-async fn an_error_of_nobody_in_other_words_is_a_refusal() {
+async fn unknown_errors_without_an_id_are_http_failures() {
     let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no session"}}"#;
     let remote = Remote::start(|_| Script::Whole(json_reply("400 Bad Request", body)));
     let mut link = modern_link(&remote);
@@ -129,7 +129,7 @@ async fn an_error_of_nobody_in_other_words_is_a_refusal() {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_fails_its_request_and_is_not_resumed() {
+async fn a_broken_stream_fails_its_request_and_is_not_resumed() {
     let event =
         "id: 9\nretry: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\n";
     for method in [
@@ -151,7 +151,7 @@ async fn a_stream_that_breaks_fails_its_request_and_is_not_resumed() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_is_not_asked_for_again_under_its_id() {
+async fn a_broken_body_is_not_requested_again_under_its_id() {
     let cut = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 90\r\n\r\n{";
     let remote = Remote::start(move |_| Script::Cut(cut.to_owned()));
     let mut link = modern_link(&remote);
@@ -161,7 +161,7 @@ async fn a_body_that_breaks_is_not_asked_for_again_under_its_id() {
 }
 
 #[tokio::test]
-async fn what_got_no_byte_of_an_answer_is_sent_again_if_it_may_be() {
+async fn repeatable_requests_without_a_response_are_sent_again() {
     let first = AtomicBool::new(true);
     let remote = Remote::start(move |seen| {
         if first.swap(false, Ordering::SeqCst) {
@@ -183,7 +183,7 @@ async fn what_got_no_byte_of_an_answer_is_sent_again_if_it_may_be() {
 }
 
 #[tokio::test]
-async fn a_subscription_is_heard_until_it_ends() {
+async fn a_subscription_is_read_until_it_ends() {
     let events = concat!(
         "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\"}\n\n",
         ": still here\n\n",
@@ -214,7 +214,7 @@ async fn a_subscription_outlasts_the_limit_of_calls() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_taken_back_closes_its_stream_and_posts_nothing() {
+async fn withdrawing_a_request_closes_its_stream_and_posts_nothing() {
     let progress = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\n";
     for (method, begun) in [
         ("tools/call", String::new()),
@@ -245,7 +245,7 @@ async fn a_request_that_is_taken_back_closes_its_stream_and_posts_nothing() {
 }
 
 #[tokio::test]
-async fn a_redirect_keeps_the_headers_and_a_busy_server_is_waited_for() {
+async fn redirects_preserve_headers_and_busy_servers_are_retried() {
     for first in [
         reply("307 Temporary Redirect\nLocation: /other", ""),
         reply("429 Too Many Requests\nRetry-After: 0", ""),

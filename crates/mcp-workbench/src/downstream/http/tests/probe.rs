@@ -36,7 +36,7 @@ fn discover(link: &mut Link) {
 }
 
 #[tokio::test]
-async fn an_answer_in_modern_words_is_passed_on() {
+async fn modern_responses_to_a_probe_are_passed_on() {
     let result = r#"on 1: answer 1 {"supportedVersions":["2026-07-28"]}"#;
     let refused = |code| format!(r#"on 1: error 1 {{"code":{code},"message":"m"}}"#);
     let event = format!(": first\n\nevent: message\ndata: {DISCOVERED}\n\n");
@@ -66,7 +66,7 @@ async fn an_answer_in_modern_words_is_passed_on() {
 }
 
 #[tokio::test]
-async fn everything_else_fails_the_probe_and_the_handshake_follows_on_the_same_link() {
+async fn other_responses_fail_the_probe_and_the_handshake_follows() {
     for (answer, expected) in [
         (reply("404 Not Found", ""), "1 failed: http_404, Rejected"),
         (
@@ -148,7 +148,7 @@ fn sorted(seen: &Seen) -> Vec<(&str, &str)> {
 }
 
 #[tokio::test]
-async fn a_server_of_the_oldest_transport_is_found_after_the_probe() {
+async fn http_sse_servers_are_detected_after_the_probe() {
     let events = format!("event: endpoint\ndata: /messages\n\ndata: {INITIALIZED}\n\n");
     let remote = Remote::start(move |seen| {
         if seen.verb == "GET" {
@@ -170,7 +170,7 @@ async fn a_server_of_the_oldest_transport_is_found_after_the_probe() {
 }
 
 #[tokio::test]
-async fn an_entry_of_the_oldest_transport_is_legacy() {
+async fn http_sse_entries_are_legacy() {
     let remote = Remote::start(|_| Script::Open(String::new()));
     let link = link_over(&remote, RemoteProtocol::Sse, LONG);
     assert_eq!(link.fixed_era(), Some(Era::Legacy));

@@ -56,7 +56,7 @@ fn pages_follow_each_other_in_order() {
 }
 
 #[test]
-fn what_is_no_page_is_not_taken() {
+fn invalid_pages_are_refused() {
     for text in [
         "{}",
         r#"{"tools":null}"#,
@@ -91,7 +91,7 @@ fn notices_of(cursors: &mut dyn Iterator<Item = String>) -> (usize, Vec<String>)
 }
 
 #[test]
-fn a_walk_in_a_circle_ends() {
+fn repeated_cursors_end_the_walk() {
     let notice = "the tool list is incomplete because the server repeated a cursor";
     let circles: [(&[&str], usize); 4] = [
         (&[r#""a""#], 2),
@@ -106,7 +106,7 @@ fn a_walk_in_a_circle_ends() {
 }
 
 #[test]
-fn a_walk_without_end_ends() {
+fn endless_pages_end_the_walk() {
     let mut cursors = (0..).map(|number| next(&format!(r#""{number}""#)));
     let notice = "the tool list is incomplete: it has more than 100 pages";
     assert_eq!(notices_of(&mut cursors), (100, vec![notice.to_owned()]));

@@ -93,7 +93,7 @@ fn a_legacy_server_gets_nothing_of_the_modern_era() {
 }
 
 #[test]
-fn a_modern_server_is_told_of_a_legacy_client() {
+fn modern_servers_get_the_description_of_legacy_clients() {
     let mut client = TestClient::new(
         Era::Legacy,
         r#"{"experimental":{},"elicitation":{"form":{}}}"#,
@@ -109,7 +109,7 @@ fn a_modern_server_is_told_of_a_legacy_client() {
 }
 
 #[test]
-fn a_modern_server_gets_the_answers_of_a_modern_client_as_they_are() {
+fn answers_of_modern_clients_reach_modern_servers_unchanged() {
     let client = TestClient::new(Era::Modern, "{}");
     let mut call = call(client, tool(), Some(r#"{"traceparent":"t"}"#));
     call.context.retry = Some(Box::new(Retry {
@@ -124,7 +124,7 @@ fn a_modern_server_gets_the_answers_of_a_modern_client_as_they_are() {
 }
 
 #[test]
-fn only_extensions_that_are_carried_are_declared() {
+fn only_supported_extensions_are_declared() {
     let tasks = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
     let cases = [
         (Era::Modern, r#"{"x":1}"#, false, r#"{"x":1}"#),
@@ -152,7 +152,7 @@ fn only_extensions_that_are_carried_are_declared() {
 }
 
 #[test]
-fn roots_of_the_configuration_are_declared_for_everybody() {
+fn configured_roots_are_declared_for_all_clients() {
     let dialect = Dialect::modern(None, true);
     assert_eq!(dialect.capabilities(None).as_str(), r#"{"roots":{}}"#);
     let client = TestClient::new(Era::Modern, r#"{"roots":{"listChanged":true}}"#).handle();

@@ -79,7 +79,7 @@ fn a_caller_finds_its_call_by_the_ticket() {
 }
 
 #[test]
-fn the_oldest_call_stands_first() {
+fn calls_are_listed_oldest_first() {
     let mut pending = pending();
     let ids: Vec<u64> = (0..50).map(|_| add(&mut pending)).collect();
     assert_eq!(pending.call_ids(), ids);
@@ -100,7 +100,7 @@ fn a_silent_call_expires_at_its_time() {
 }
 
 #[test]
-fn progress_starts_the_silence_anew_but_not_the_whole() {
+fn progress_restarts_the_silence_timeout_but_not_the_total() {
     let mut pending = pending();
     let id = add(&mut pending);
     let silent = pending.next_expiry().unwrap();
@@ -118,7 +118,7 @@ fn progress_starts_the_silence_anew_but_not_the_whole() {
 }
 
 #[test]
-fn progress_of_nothing_is_nobodys() {
+fn progress_without_a_call_is_ignored() {
     let mut pending = pending();
     let list = pending.fresh_id();
     pending.insert(list, PendingRequest::List);
@@ -158,7 +158,7 @@ fn the_next_expiry_is_never_late() {
 }
 
 #[test]
-fn an_open_question_stops_the_clock_of_silence_but_not_that_of_the_whole_call() {
+fn open_questions_suspend_the_silence_timeout_but_not_the_total() {
     let mut pending = pending();
     let id = add(&mut pending);
     let at = pending.next_expiry().expect("a call expires");
@@ -185,7 +185,7 @@ fn an_open_question_stops_the_clock_of_silence_but_not_that_of_the_whole_call() 
 }
 
 #[test]
-fn a_question_of_one_of_several_calls_stops_the_clock_of_all_of_them() {
+fn a_question_suspends_the_timeouts_of_all_calls_that_may_have_asked() {
     let mut pending = pending();
     add(&mut pending);
     add(&mut pending);

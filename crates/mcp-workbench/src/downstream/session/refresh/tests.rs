@@ -106,7 +106,7 @@ fn the_first_change_is_read_at_once() {
 }
 
 #[test]
-fn the_next_is_read_a_second_later_however_often_it_is_announced() {
+fn later_changes_are_read_at_most_once_per_second() {
     let mut refresh = Refresh::default();
     let status = status();
     let began = begun(&mut refresh);
@@ -148,7 +148,7 @@ fn the_next_is_read_a_second_later_however_often_it_is_announced() {
 }
 
 #[test]
-fn every_page_is_asked_for_and_the_whole_is_published() {
+fn all_pages_are_requested_and_the_list_is_published() {
     let mut refresh = Refresh::default();
     let status = status();
     begun(&mut refresh);
@@ -171,7 +171,7 @@ fn every_page_is_asked_for_and_the_whole_is_published() {
 }
 
 #[test]
-fn a_list_that_is_the_same_stays_the_same() {
+fn an_equal_list_is_not_replaced() {
     let mut refresh = Refresh::default();
     let status = status();
     let mut lists = Vec::new();
@@ -191,7 +191,7 @@ fn a_list_that_is_the_same_stays_the_same() {
 }
 
 #[test]
-fn a_list_that_cannot_be_read_leaves_the_last() {
+fn an_unreadable_list_leaves_the_last_one() {
     let error = || Answer::Error(RawJson::parse(&Bytes::from_static(b"{}")).unwrap());
     let no_page = || Answer::Result(RawJson::parse(&Bytes::from_static(b"{}")).unwrap());
     for answer in [error(), no_page(), Answer::Invalid] {
@@ -216,7 +216,7 @@ fn a_list_that_cannot_be_read_leaves_the_last() {
 }
 
 #[test]
-fn who_waits_gets_the_current_list() {
+fn waiting_callers_get_the_current_list() {
     let mut refresh = Refresh::default();
     let status = status();
     begun(&mut refresh);
@@ -242,7 +242,7 @@ fn who_waits_gets_the_current_list() {
 }
 
 #[test]
-fn who_still_waits_is_given_back() {
+fn remaining_waiters_are_returned() {
     let mut refresh = Refresh::default();
     begun(&mut refresh);
     refresh.wait(oneshot::channel().0, Instant::now());
@@ -250,7 +250,7 @@ fn who_still_waits_is_given_back() {
 }
 
 #[test]
-fn a_page_that_nobody_asked_for_is_ignored() {
+fn unrequested_pages_are_ignored() {
     let mut refresh = Refresh::default();
     let status = status();
     refresh.take_page(
@@ -264,7 +264,7 @@ fn a_page_that_nobody_asked_for_is_ignored() {
 }
 
 #[test]
-fn a_reading_that_takes_too_long_is_given_up() {
+fn a_slow_reading_times_out() {
     let mut refresh = Refresh::default();
     let status = status();
     refresh.give_up_if_due(Instant::now() + LISTING_TIMEOUT * 2, &status);
@@ -294,7 +294,7 @@ fn a_reading_that_takes_too_long_is_given_up() {
 }
 
 #[test]
-fn a_server_that_announces_without_end_does_not_hold_calls_up() {
+fn endless_announcements_do_not_block_calls() {
     let mut refresh = Refresh::default();
     let status = status();
     let mut outcomes = Vec::new();
@@ -318,7 +318,7 @@ fn a_server_that_announces_without_end_does_not_hold_calls_up() {
 }
 
 #[test]
-fn the_list_of_a_lost_session_is_not_taken_for_that_of_the_new_one() {
+fn pages_of_a_lost_session_do_not_count_for_the_new_one() {
     let mut refresh = Refresh::default();
     let status = status();
     begun(&mut refresh);
@@ -352,7 +352,7 @@ async fn checked(refresh: &mut Refresh, status: &watch::Sender<Status>) -> PageO
 }
 
 #[tokio::test]
-async fn large_pages_are_checked_beside_the_event_loop() {
+async fn large_pages_are_checked_off_the_event_loop() {
     let mut refresh = Refresh::default();
     let status = status();
     let filters = ToolFilters::default();
@@ -386,7 +386,7 @@ async fn large_pages_are_checked_beside_the_event_loop() {
 }
 
 #[tokio::test]
-async fn a_check_by_rules_that_have_changed_is_dropped() {
+async fn a_check_with_outdated_rules_is_discarded() {
     let mut refresh = Refresh::default();
     let status = status();
     let began = begun(&mut refresh);
@@ -403,7 +403,7 @@ async fn a_check_by_rules_that_have_changed_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_check_that_takes_too_long_is_given_up() {
+async fn a_slow_check_times_out() {
     let mut refresh = Refresh::default();
     let status = status();
     let began = begun(&mut refresh);
