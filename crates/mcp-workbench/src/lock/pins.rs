@@ -50,11 +50,13 @@ pub(crate) struct Pins {
 #[derive(Debug, Error)]
 pub(crate) enum RecordError {
     /// There is no place for it.
-    #[error("there is no place for a lock file\n  hint: put the configuration into a plain file")]
+    #[error(
+        "only a configuration in a regular file has a lock file\n  hint: move the configuration to a regular file"
+    )]
     NoPlace,
     /// Its content cannot be kept.
     #[error(
-        "the lock file `{}` cannot be used: {fault}\n  hint: mend or restore it, or remove it and approve everything anew",
+        "the lock file `{}` cannot be used: {fault}\n  hint: fix or restore it, or remove it and approve everything again",
         file.display()
     )]
     Unusable {
@@ -240,7 +242,7 @@ impl Pins {
             record.set_programs(programs);
         });
         if let Err(error) = stored {
-            tracing::debug!("digests of programs are not cached: {error}");
+            tracing::debug!("failed to cache program digests: {error}");
         }
     }
 

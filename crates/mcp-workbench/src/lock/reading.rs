@@ -26,29 +26,29 @@ pub enum LockFault {
     #[error("it is larger than {} MiB", .0 / (1024 * 1024))]
     TooLarge(u64),
     /// Two versions of it were not merged.
-    #[error("line {0} is the mark of a merge conflict")]
+    #[error("line {0} is a merge conflict marker")]
     Conflict(usize),
     /// It is no JSON text.
-    #[error("it is no JSON from line {0} on")]
+    #[error("invalid JSON at line {0}")]
     Syntax(usize),
     /// It was written by another version of the workbench.
-    #[error("its layout is {}, and this version knows {LAYOUT}{}", visible(.0), newer(.0))]
+    #[error("its layout is {}, but this version supports only {LAYOUT}{}", visible(.0), newer(.0))]
     Layout(String),
     /// Somebody else could have written it.
-    #[error("{} may write it, and so approve anything; {}", .0.writer, .0.remedy())]
+    #[error("{} can write it and so approve anything; {}", .0.writer, .0.remedy())]
     Exposed(AccessFault),
-    /// Something in it is not what it should be.
-    #[error("{} is not what it should be", visible(.0))]
+    /// Something in it is invalid.
+    #[error("{} is invalid", visible(.0))]
     Value(String),
     /// A key stands twice in one object.
-    #[error("{} stands twice", visible(.0))]
+    #[error("duplicate key {}", visible(.0))]
     Doubled(String),
 }
 
 /// What to do about a layout that will be known to a later version.
 fn newer(layout: &str) -> &'static str {
     match layout.parse::<u32>() {
-        Ok(layout) if layout > LAYOUT => " (a newer mcp-workbench has written it: update this one)",
+        Ok(layout) if layout > LAYOUT => " (a newer mcp-workbench wrote it: update this one)",
         _ => "",
     }
 }

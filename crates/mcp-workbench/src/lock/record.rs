@@ -74,7 +74,7 @@ impl Pins {
             }
             Err(error) if !told => {
                 self.state().told_unwritable = true;
-                tracing::warn!("what was found of servers is not pinned: {error}");
+                tracing::warn!("failed to pin servers and tools: {error}");
             }
             Err(_) => {}
         }

@@ -78,7 +78,7 @@ impl Texts {
             record.set_definitions(text);
         });
         if let Err(error) = stored {
-            tracing::debug!("definitions are not cached: {error}");
+            tracing::debug!("failed to cache tool definitions: {error}");
         }
     }
 

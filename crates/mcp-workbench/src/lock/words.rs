@@ -32,7 +32,7 @@ const MOST_NAMES: usize = 5;
 pub(crate) enum Denial {
     /// There is no lock file.
     #[error(
-        "it is not approved, since there is no lock file '{}'; `{approve}` shows what it is and approves it",
+        "it is not approved because there is no lock file '{}'; `{approve}` shows it and approves it",
         visible(&.file.display().to_string())
     )]
     NoLock {
@@ -42,14 +42,14 @@ pub(crate) enum Denial {
     },
     /// The configuration is no file, so that there is no place for a lock file.
     #[error(
-        "it is not approved, and cannot be, since there is no place for a lock file; put the configuration into a plain \
-         file, or take \"pin\": \"enforce\" out of it"
+        "it is not approved and cannot be, because only a configuration in a regular file has a lock file; move it to a regular \
+         file, or remove \"pin\": \"enforce\""
     )]
     NoPlace,
     /// The lock file cannot be used.
     #[error(
-        "it is not approved, since the lock file '{}' cannot be used: {fault}; mend it or restore it, or remove it and \
-         approve everything anew with `{approve}`",
+        "it is not approved because the lock file '{}' cannot be used: {fault}; fix or restore it, or remove it and \
+         approve everything again with `{approve}`",
         visible(&.file.display().to_string())
     )]
     Unusable {
@@ -61,7 +61,7 @@ pub(crate) enum Denial {
     },
     /// The lock file does not have it.
     #[error(
-        "it is not approved, since the lock file does not have it; `{approve}` shows what it is and approves it"
+        "it is not approved because it is not in the lock file; `{approve}` shows it and approves it"
     )]
     Unknown {
         /// The command that approves it.
@@ -69,8 +69,8 @@ pub(crate) enum Denial {
     },
     /// It would be started in another way than was approved.
     #[error(
-        "it is not what was approved: {}; `{diff}` shows the difference, and `{approve}` approves it",
-        others(.parts)
+        "it is not what was approved: {} changed; `{diff}` shows the difference, and `{approve}` approves it",
+        launch_parts(.parts)
     )]
     Launch {
         /// The command that shows how it differs.
@@ -124,7 +124,7 @@ pub(super) fn finding_reason(
 /// Returns why a tool is withheld whose definition is broken.
 pub(super) fn fault_reason(program: &Invocation, place: &ServerIdentifier, fault: &str) -> String {
     format!(
-        "{fault}; `{}` lists what is withheld",
+        "{fault}; `{}` lists the withheld tools",
         program.about(LIST, place, None)
     )
 }
@@ -132,7 +132,7 @@ pub(super) fn fault_reason(program: &Invocation, place: &ServerIdentifier, fault
 /// Returns what is said of a server whose `"pin"` is lowered to a mode.
 pub(super) fn held(program: &Invocation, place: &ServerIdentifier, mode: PinMode) -> String {
     format!(
-        "the configuration lowers \"pin\" to \"{}\", but the lock file says \"enforce\", which still holds; only the user can \
+        "the configuration lowers \"pin\" to \"{}\", but \"enforce\" in the lock file still applies; only the user can \
          confirm the change with `{}`",
         mode.word(),
         program.about(PIN, place, None)
@@ -154,8 +154,8 @@ pub(super) fn changes(
     } = differences;
     if !launch.is_empty() {
         parts.push(format!(
-            "the server is not the pinned one: {}",
-            others(launch)
+            "the server differs from the pinned one: {} changed",
+            launch_parts(launch)
         ));
     }
     match &changed[..] {
@@ -184,7 +184,7 @@ pub(super) fn changes(
 /// A lock file that cannot be used, where nothing depends on it.
 pub(super) fn not_pinned(file: &str, fault: &LockFault) -> String {
     format!(
-        "nothing is pinned, since the lock file '{}' cannot be used: {fault}; mend or restore it, or remove it to begin anew",
+        "nothing is pinned because the lock file '{}' cannot be used: {fault}; fix or restore it, or remove it to start over",
         visible(file)
     )
 }
@@ -197,16 +197,6 @@ pub(crate) fn launch_parts(parts: &[String]) -> String {
         part => format!("'{}'", visible(part)),
     });
     shown.collect::<Vec<_>>().join(", ")
-}
-
-/// The parts of a launch that are others, as a sentence.
-fn others(parts: &[String]) -> String {
-    let are = if parts.len() == 1 {
-        "is another"
-    } else {
-        "are others"
-    };
-    format!("{} {are}", launch_parts(parts))
 }
 
 fn names(names: &[String]) -> String {

@@ -32,39 +32,39 @@ fn lock(server: PinnedServer) -> Lock {
 fn faults_are_told_with_their_place() {
     let good = lock(PinnedServer::of(&observation(&[("add", "1")]))).text();
     let cases = [
-        (String::new(), "it is no JSON from line 1 on"),
-        (good.replace("\n}\n", ""), "it is no JSON from line 14 on"),
+        (String::new(), "invalid JSON at line 1"),
+        (good.replace("\n}\n", ""), "invalid JSON at line 14"),
         (
             good.replace("    \"dev\"", "=======\n    \"dev\""),
-            "line 4 is the mark of a merge conflict",
+            "line 4 is a merge conflict marker",
         ),
         (
             "{}".to_owned(),
-            "its layout is not given, and this version knows 1",
+            "its layout is not given, but this version supports only 1",
         ),
         (
             "{\"layout\": \"1\"}".to_owned(),
-            "its layout is \"1\", and this version knows 1",
+            "its layout is \"1\", but this version supports only 1",
         ),
         (
             "[]".to_owned(),
-            "its layout is not given, and this version knows 1",
+            "its layout is not given, but this version supports only 1",
         ),
         (
             "{\"layout\": 1, \"toolboxes\": []}".to_owned(),
-            "toolboxes is not what it should be",
+            "toolboxes is invalid",
         ),
         (
             "{\"layout\": 1, \"more\": []}".to_owned(),
-            "more is not what it should be",
+            "more is invalid",
         ),
         (
             good.replace("\"launch\"", "\"start\""),
-            "toolboxes.dev.fs.start is not what it should be",
+            "toolboxes.dev.fs.start is invalid",
         ),
         (
             good.replace("sha256-", "sha256-0"),
-            "toolboxes.dev.fs.tools.add is not what it should be",
+            "toolboxes.dev.fs.tools.add is invalid",
         ),
         // Nobody approves a finding without a definition.
         (
@@ -75,11 +75,11 @@ fn faults_are_told_with_their_place() {
                     Digest::of(b"1")
                 ),
             ),
-            "toolboxes.dev.fs.tools.add is not what it should be",
+            "toolboxes.dev.fs.tools.add is invalid",
         ),
         (
             good.replace("\"dev\":", "\"dev\": {}, \"dev\":"),
-            "toolboxes.dev stands twice",
+            "duplicate key toolboxes.dev",
         ),
     ];
     for (text, expected) in cases {

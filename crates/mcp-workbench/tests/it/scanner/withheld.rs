@@ -153,7 +153,7 @@ fn a_broken_definition_says_so_in_every_mode() {
             assert_eq!(
                 refused.error(),
                 format!(
-                    "Tool '{tool}' of server 'fs' (toolbox 'dev') is withheld: {fault}; `{list}` lists what is withheld"
+                    "Tool '{tool}' of server 'fs' (toolbox 'dev') is withheld: {fault}; `{list}` lists the withheld tools"
                 )
             );
             assert_eq!(refused.failure()["code"], "tool_withheld");

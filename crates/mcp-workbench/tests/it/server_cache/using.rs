@@ -17,7 +17,7 @@ fn a_toolbox_opens_with_all_its_tools_and_nothing_is_started() {
     let opened = workbench.open("dev").json();
     let config = workbench.setup.config();
     let reason = format!(
-        "inputSchema is missing; `mcp-workbench --config {} trust list dev fs` lists what is withheld",
+        "inputSchema is missing; `mcp-workbench --config {} trust list dev fs` lists the withheld tools",
         config.display()
     );
     assert_eq!(

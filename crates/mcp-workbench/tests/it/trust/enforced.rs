@@ -193,20 +193,20 @@ fn without_a_lock_file_that_can_be_used_everything_is_closed() {
     let doubled = lock.replace("      \"fs\"", "      \"fs\": {},\n      \"fs\"");
     let cases = [
         (None, "there is no lock file"),
-        (Some(String::new()), "it is no JSON from line 1 on"),
+        (Some(String::new()), "invalid JSON at line 1"),
         (
             Some(lock.replace("\"layout\": 1", "\"layout\": 2")),
-            "its layout is 2, and this version knows 1",
+            "its layout is 2, but this version supports only 1",
         ),
-        (Some(conflict), "line 1 is the mark of a merge conflict"),
-        (Some(doubled), "toolboxes.dev.fs stands twice"),
+        (Some(conflict), "line 1 is a merge conflict marker"),
+        (Some(doubled), "duplicate key toolboxes.dev.fs"),
         (
             Some(lock.replace("sha256-", "sha1-")),
             "is not what it should be",
         ),
         (
             Some("{\"layout\": 1, \"pin\": \"enforce\", \"toolboxes\": {}}".to_owned()),
-            "the lock file does not have it",
+            "it is not in the lock file",
         ),
     ];
     for (text, expected) in cases {
@@ -217,7 +217,7 @@ fn without_a_lock_file_that_can_be_used_everything_is_closed() {
         let mut workbench = world.connect();
         let result = workbench.open("dev");
         let error = result.error();
-        let begin = "Error opening toolbox 'dev': Failed to connect to server 'fs' in toolbox 'dev': it is not approved, since ";
+        let begin = "Error opening toolbox 'dev': Failed to connect to server 'fs' in toolbox 'dev': it is not approved because ";
         assert!(
             error.starts_with(begin) && error.contains(expected),
             "{error}"

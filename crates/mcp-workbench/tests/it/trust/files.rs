@@ -96,9 +96,7 @@ fn what_cannot_be_written_is_told_once_and_no_error() {
     assert_eq!(workbench.open("dev").json(), opened);
     let stderr = workbench.finish().stderr;
     assert_eq!(
-        stderr
-            .matches("what was found of servers is not pinned")
-            .count(),
+        stderr.matches("failed to pin servers and tools").count(),
         1,
         "{stderr}"
     );
@@ -168,8 +166,8 @@ fn a_lock_file_that_cannot_be_used_is_told_and_left_alone() {
     assert_eq!(names(&opened), ["add"]);
     let file = world.lock_file();
     let expected = format!(
-        "server 'fs': nothing is pinned, since the lock file '{}' cannot be used: line 1 is the mark of a merge \
-         conflict; mend or restore it, or remove it to begin anew",
+        "server 'fs': nothing is pinned because the lock file '{}' cannot be used: line 1 is a merge conflict \
+         marker; fix or restore it, or remove it to start over",
         file.display()
     );
     assert_eq!(opened["notices"], json!([expected]));

@@ -158,7 +158,7 @@ fn a_lock_file_of_a_later_version_says_what_to_do() {
     let later = world.lock().replace("\"layout\": 1", "\"layout\": 2");
     fs::write(world.lock_file(), &later).unwrap();
     let refused = world.connect().open("dev");
-    let words = "its layout is 2, and this version knows 1 (a newer mcp-workbench has written it: update this one)";
+    let words = "its layout is 2, but this version supports only 1 (a newer mcp-workbench wrote it: update this one)";
     assert!(refused.error().contains(words), "{}", refused.error());
     assert_eq!(world.lock(), later);
 }

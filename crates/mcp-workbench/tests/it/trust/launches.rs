@@ -23,20 +23,20 @@ fn attacks(world: &World) -> Vec<(&'static str, Value, &'static str)> {
         .write("config/evil", "#!/bin/sh\ntouch \"$0.ran\"\n");
     fs::set_permissions(&swapped, fs::Permissions::from_mode(0o755)).unwrap();
     vec![
-        ("command", json!("./evil"), "'command', 'files' are others"),
+        ("command", json!("./evil"), "'command', 'files' changed"),
         (
             "args",
             json!(["${FIXTURES:-.}/0.json", "--evil"]),
-            "'args' is another",
+            "'args' changed",
         ),
         (
             "env",
             json!({"NODE_OPTIONS": "--require ./evil.js"}),
-            "'env', 'inputs' (files among its arguments, 'envFile' or loader variables) are others",
+            "'env', 'inputs' (files among its arguments, 'envFile' or loader variables) changed",
         ),
-        ("inheritEnv", json!(true), "'inheritEnv' is another"),
-        ("cwd", json!(".."), "'cwd' is another"),
-        ("envFile", json!("evil.env"), "'envFile' is another"),
+        ("inheritEnv", json!(true), "'inheritEnv' changed"),
+        ("cwd", json!(".."), "'cwd' changed"),
+        ("envFile", json!("evil.env"), "'envFile' changed"),
     ]
 }
 
@@ -86,7 +86,7 @@ fn a_new_name_does_not_make_a_server_an_approved_one() {
     assert_eq!(opened["servers_connected"], 1);
     let error = opened["_errors"][0].as_str().unwrap();
     assert!(
-        error.contains("'other'") && error.contains("the lock file does not have it"),
+        error.contains("'other'") && error.contains("it is not in the lock file"),
         "{error}"
     );
 }
@@ -96,7 +96,7 @@ fn a_swapped_entry_is_told_with_the_policy_that_everybody_has() {
     let world = World::pinned("notice", &tools());
     world.edit(|config| World::entry(config)["env"] = json!({"A": "x", "B": "y"}));
     let expected = format!(
-        "server 'fs': the server is not the pinned one: 'env' is another; `{}` shows the difference",
+        "server 'fs': the server differs from the pinned one: 'env' changed; `{}` shows the difference",
         world.told_command("trust diff dev fs")
     );
     assert_eq!(world.open()["notices"], json!([expected]));
@@ -173,7 +173,7 @@ fn a_program_that_was_replaced_is_not_started() {
     fs::write(&script, program("touch ran\n")).unwrap();
     let error = world.connect().open("dev").error().to_owned();
     assert!(
-        error.contains("it is not what was approved: 'files' is another"),
+        error.contains("it is not what was approved: 'files' changed"),
         "{error}"
     );
     assert!(!world.setup.path("config/ran").exists());
@@ -201,7 +201,7 @@ fn a_kept_digest_is_no_approval() {
 
     world.set_pin("enforce");
     let error = world.connect().open("dev").error().to_owned();
-    let expected = "it is not what was approved: 'files' is another";
+    let expected = "it is not what was approved: 'files' changed";
     assert!(error.contains(expected), "{error}");
     assert!(!world.setup.path("config/ran").exists());
     let shown = String::from_utf8(world.trust(&["diff"]).stdout).unwrap();
@@ -213,7 +213,7 @@ fn a_kept_digest_is_no_approval() {
         fs::remove_file(file).unwrap();
     }
     let notices = world.open()["notices"].to_string();
-    assert!(notices.contains("'files' is another"), "{notices}");
+    assert!(notices.contains("'files' changed"), "{notices}");
 }
 
 /// A world whose server is started by a shell from a file without an extension, with more in its entry, and the file.
@@ -234,7 +234,7 @@ fn started_from_a_file(pin: &str, keys: &Value) -> (World, PathBuf) {
 }
 
 const OTHER_INPUTS: &str =
-    "'inputs' (files among its arguments, 'envFile' or loader variables) is another";
+    "'inputs' (files among its arguments, 'envFile' or loader variables) changed";
 
 /// Has a server that was met under `notice` refused under `enforce`, and started once it is approved.
 #[track_caller]
@@ -354,7 +354,7 @@ fn another_version_of_a_server_is_another_server() {
     assert_eq!(names(&opened), [""; 0]);
     let reason = opened["withheld"][0]["reason"].as_str().unwrap();
     assert!(
-        reason.contains("its own name or version is another"),
+        reason.contains("its own name or version changed"),
         "{reason}"
     );
     let shown = String::from_utf8(world.trust(&["diff"]).stdout).unwrap();

@@ -119,7 +119,7 @@ fn no_command_starts_what_nobody_has_approved() {
         let output = world.command(arguments).output().unwrap();
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8(said).unwrap();
-        let reason = "it is not what was approved: 'cwd' is another";
+        let reason = "it is not what was approved: 'cwd' changed";
         assert!(said.contains(reason), "{arguments:?}: {said}");
     }
     assert_eq!(world.starts(), starts);

@@ -27,7 +27,7 @@ fn enforced() -> World {
 /// What is said of the server, whose pin is lowered to a mode.
 fn held(world: &World, mode: &str) -> String {
     format!(
-        "the configuration lowers \"pin\" to \"{mode}\", but the lock file says \"enforce\", which still holds; only the user \
+        "the configuration lowers \"pin\" to \"{mode}\", but \"enforce\" in the lock file still applies; only the user \
          can confirm the change with `{}`",
         world.told_command("trust pin dev fs")
     )
@@ -96,7 +96,7 @@ fn a_new_name_is_no_way_around_it() {
         config["toolboxes"]["dev"]["mcpServers"] = json!({"other": entry});
     });
     let error = world.connect().open("dev").error().to_owned();
-    assert!(error.contains("the lock file does not have it"), "{error}");
+    assert!(error.contains("it is not in the lock file"), "{error}");
 }
 
 #[test]
