@@ -151,7 +151,7 @@ impl Account {
         }
     }
 
-    /// Returns true if a user has to sign in, and false if the entry has credentials of its own.
+    /// Returns true if a user has to sign in, and false if the entry has its own credentials.
     pub(crate) fn needs_person(&self) -> bool {
         self.0.settings.grant == OAuthGrant::AuthorizationCode
     }

@@ -12,7 +12,7 @@ pub(crate) enum FetchFault {
     #[error("the address on '{host}' is not https")]
     Insecure { host: String },
     /// The address is inside of a network that the server itself is not in.
-    #[error("'{host}' is an internal address, which this server may not name")]
+    #[error("refusing the internal address '{host}' that the server names")]
     Internal { host: String },
     #[error("'{host}' cannot be reached: {reason}")]
     Unreachable {
@@ -20,12 +20,12 @@ pub(crate) enum FetchFault {
         /// The error of the system.
         reason: String,
     },
-    #[error("'{host}' did not answer in time")]
+    #[error("timed out waiting for a response from '{host}'")]
     TooSlow { host: String },
-    #[error("the answer of '{host}' is too long")]
+    #[error("the response from '{host}' is too large")]
     TooLarge { host: String },
     /// The connection broke, or the response is not HTTP.
-    #[error("the answer of '{host}' broke off")]
+    #[error("the response from '{host}' is incomplete")]
     Broken { host: String },
     /// A status that may be another one in a while.
     #[error("'{host}' answered with status {status}")]
@@ -104,7 +104,7 @@ impl OAuthCode {
 /// A record that cannot be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum StoreFault {
-    #[error("there is no state directory to keep it in (hint: set XDG_STATE_HOME or HOME)")]
+    #[error("there is no state directory to store it in (hint: set XDG_STATE_HOME or HOME)")]
     NoPlace,
     #[error("the state directory cannot be used: {0}")]
     Io(io::ErrorKind),
@@ -112,7 +112,7 @@ pub(crate) enum StoreFault {
     #[cfg(all(feature = "keyring", not(test)))]
     Keyring(String),
     /// The record is damaged, or has another layout.
-    #[error("what is stored cannot be read (hint: sign in again)")]
+    #[error("the stored sign-in cannot be read (hint: sign in again)")]
     Unreadable,
 }
 
@@ -128,22 +128,22 @@ pub(crate) enum SignInError {
     #[error(transparent)]
     Fetch(#[from] FetchFault),
     /// The metadata of the server or its authorization server is invalid.
-    #[error("what the server says about signing in cannot be used")]
+    #[error("the server has invalid OAuth metadata")]
     Metadata,
     /// The server has no metadata, and no authorization server at the default endpoints.
-    #[error("the server does not say where to sign in")]
+    #[error("the server has no OAuth metadata")]
     NotDescribed,
     /// A response is from another authorization server than the expected one.
-    #[error("another authorization server answered than the one that was asked")]
+    #[error("the response is from a different authorization server than the request was sent to")]
     WrongIssuer,
     /// The server names another authorization server than its entry.
     #[error(
-        "the server names another authorization server than \"issuer\" in \"oauth\" of its entry"
+        "the server names a different authorization server than \"issuer\" in \"oauth\" of its entry"
     )]
     UntrustedIssuer,
     /// The metadata does not offer PKCE with S256.
     #[error(
-        "the authorization server does not support PKCE with S256, without which codes can be stolen"
+        "the authorization server does not support PKCE with S256, without which authorization codes can be stolen"
     )]
     NoPkce,
     /// The address to sign in at could harm the user who opens it.
@@ -151,7 +151,7 @@ pub(crate) enum SignInError {
     HostileAddress,
     /// There is no client id, and no registration endpoint.
     #[error(
-        "the authorization server registers no clients by itself (hint: register one there, and set `clientId` in `oauth` of the entry)"
+        "the authorization server does not register clients (hint: register one there, and set `clientId` in `oauth` of the entry)"
     )]
     NoRegistration,
     #[error(
@@ -159,22 +159,22 @@ pub(crate) enum SignInError {
     )]
     RegistrationRefused { code: OAuthCode },
     /// The user or the authorization server refused.
-    #[error("signing in was refused: {code}")]
+    #[error("sign-in was refused: {code}")]
     Denied { code: OAuthCode },
     /// The token endpoint refused the code or the credentials.
     #[error("the authorization server gave no token: {code}")]
     NoToken { code: OAuthCode },
     /// The text is not the address of a redirect.
-    #[error("this is not the address that the browser was sent back to")]
+    #[error("this is not the address that the sign-in redirects to")]
     NotARedirect,
-    #[error("this address belongs to another attempt to sign in")]
+    #[error("this address belongs to a different sign-in")]
     WrongState,
     /// The attempt timed out, or was finished before.
-    #[error("this attempt to sign in is over (hint: begin again)")]
+    #[error("this sign-in has ended (hint: start again)")]
     Over,
-    #[error("`privateKey` is no key that `signingAlgorithm` can sign with")]
+    #[error("`privateKey` cannot be used with `signingAlgorithm`")]
     UnusableKey,
-    #[error("nobody has to sign in: the entry has credentials of its own (`client_credentials`)")]
+    #[error("no sign-in is needed: the entry has its own credentials (`client_credentials`)")]
     NotNeeded,
     #[error(transparent)]
     Store(#[from] StoreFault),
@@ -201,13 +201,13 @@ pub(crate) enum SignedOut {
     #[error("nobody has signed in")]
     Never,
     /// The token expired or was revoked, and cannot be refreshed.
-    #[error("the last sign-in is over")]
+    #[error("the last sign-in has expired")]
     Ended,
     /// The server has a different authorization server now.
     #[error("the server has changed its authorization server")]
     OtherIssuer,
     /// The server refuses a token that was just issued for it.
-    #[error("the server does not accept the token that was given for it")]
+    #[error("the server rejects the token that was issued for it")]
     Refused,
 }
 

@@ -90,22 +90,22 @@ impl Outcome {
             Self::SignedIn => (
                 StatusCode::OK,
                 "You are signed in",
-                "MCP Workbench has what it needs. You can close this page.",
+                "MCP Workbench is signed in. You can close this page.",
             ),
             Self::Refused => (
                 StatusCode::OK,
                 "You are not signed in",
-                "The server was told no, or said no. You can close this page.",
+                "The sign-in was declined. You can close this page.",
             ),
             Self::Failed => (
                 StatusCode::OK,
                 "You are not signed in",
-                "Something went wrong. MCP Workbench says what, where you began. You can close this page.",
+                "The sign-in failed. The terminal or client where you started it shows the reason. You can close this page.",
             ),
             Self::Stray => (
                 StatusCode::BAD_REQUEST,
-                "Nothing waits for this",
-                "This address does not belong to a sign-in that is under way. You can close this page.",
+                "No sign-in in progress",
+                "This address does not belong to a sign-in in progress. You can close this page.",
             ),
         };
         respond(status, &page(title, text))
@@ -206,7 +206,7 @@ async fn answer(
         (&Method::GET, ..) => StatusCode::NOT_FOUND,
         _ => StatusCode::METHOD_NOT_ALLOWED,
     };
-    respond(refusal, &page("Nothing is here", ""))
+    respond(refusal, &page("Not found", ""))
 }
 
 fn respond(status: StatusCode, page: &str) -> Response<String> {

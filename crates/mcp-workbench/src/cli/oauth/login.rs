@@ -90,7 +90,7 @@ async fn sign_in(
     let port = account.callback_port();
     let listener = Listener::bind(port).await;
     let mut listener = listener.map_err(|error| Trouble::Port { port, error })?;
-    output::remark(&format!("asking {server} where to sign in"));
+    output::remark(&format!("looking up how to sign in to {server}"));
     let begun = SignIn::begin(account, listener.redirect_uri(), None).await;
     let attempt = begun.map_err(failed)?;
     show_way(&attempt, arguments, environment).await;
@@ -128,11 +128,11 @@ async fn come_back(attempt: &SignIn, listener: &mut Listener) -> Result<Granted,
             redirected = listener.next() => {
                 let finished = attempt.finish(&redirected.address).await;
                 redirected.say(Outcome::of(&finished)).await;
-                (finished, "still waiting for the right one")
+                (finished, "still waiting for the browser")
             }
             line = paste.next() => {
                 let finished = attempt.finish(&line).await;
-                (finished, "paste the whole line, which begins with http://127.0.0.1:")
+                (finished, "paste the whole address, which begins with http://127.0.0.1:")
             }
         };
         match finished {
@@ -187,14 +187,13 @@ impl<'a> Report<'a> {
         };
         line(
             "at",
-            self.issuer
-                .unwrap_or("an authorization server that does not say its name"),
+            self.issuer.unwrap_or("an unnamed authorization server"),
         );
         let scopes = self.scopes.join(" ");
         line(
             "scopes",
             if scopes.is_empty() {
-                "those that the server gives"
+                "the default scopes of the server"
             } else {
                 &scopes
             },
@@ -210,9 +209,9 @@ impl<'a> Report<'a> {
 /// For how long somebody is signed in, in words.
 pub(super) fn until(moment: Option<&str>, is_renewed: bool) -> String {
     match (moment, is_renewed) {
-        (Some(moment), true) => format!("{moment}, then renewed by itself"),
+        (Some(moment), true) => format!("{moment}, then renewed automatically"),
         (Some(moment), false) => format!("{moment}, then sign in again"),
-        (None, true) => "the server says otherwise, then renewed by itself".to_owned(),
-        (None, false) => "the server says otherwise, then sign in again".to_owned(),
+        (None, true) => "the server rejects it, then renewed automatically".to_owned(),
+        (None, false) => "the server rejects it, then sign in again".to_owned(),
     }
 }

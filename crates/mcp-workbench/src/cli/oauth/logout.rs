@@ -100,7 +100,7 @@ fn rendered(ended: &[Ended<'_>]) -> String {
         if it.signed_out {
             format!("signed out of {}\n", it.shown)
         } else {
-            format!("nobody was signed in to {}\n", it.shown)
+            format!("was not signed in to {}\n", it.shown)
         }
     });
     lines.collect()

@@ -222,12 +222,12 @@ impl State {
     fn shown(self, style: OutputStyle) -> String {
         let (ink, words) = match self {
             Self::SignedIn => (Ink::Good, "signed in"),
-            Self::Ended => (Ink::Bad, "the last sign-in is over"),
+            Self::Ended => (Ink::Bad, "the last sign-in has expired"),
             Self::NotSignedIn => (Ink::Faint, "not signed in"),
-            Self::Unreadable => (Ink::Bad, "what is stored cannot be read"),
-            Self::ClientCredentials => (Ink::Good, "gets its tokens by itself"),
-            Self::OwnCredentials => (Ink::Faint, "the entry has credentials of its own"),
-            Self::Off => (Ink::Faint, "nobody signs in, as the entry says"),
+            Self::Unreadable => (Ink::Bad, "the stored sign-in cannot be read"),
+            Self::ClientCredentials => (Ink::Good, "gets its tokens with its own credentials"),
+            Self::OwnCredentials => (Ink::Faint, "the entry has its own credentials"),
+            Self::Off => (Ink::Faint, "sign-in is off in the entry"),
             Self::Unset => (Ink::Bad, "the entry refers to values that are not set"),
         };
         style.paint(ink, words)

@@ -15,8 +15,8 @@ use crate::{
 pub(super) enum Trouble {
     /// It is no remote server.
     #[error(
-        "there is nothing to sign in to: {0} is a program on this machine\n  \
-         hint: what it has to know of you stands in `env` of its entry"
+        "{0} has no sign-in: it is a program on this machine\n  \
+         hint: set its credentials in `env` of its entry"
     )]
     Program(String),
     /// Its entry is not complete.
@@ -28,14 +28,16 @@ pub(super) enum Trouble {
     },
     /// Its entry has credentials of its own.
     #[error(
-        "nobody signs in to {0}: its entry has an `Authorization` header, or a user in its address\n  \
-         hint: take that out of the entry to sign in instead"
+        "{0} has no sign-in: its entry has an `Authorization` header, or a user in its address\n  \
+         hint: remove that from the entry to sign in instead"
     )]
     Own(String),
-    #[error("nobody signs in to {0}: its entry says so\n  hint: take `\"oauth\": false` out of it")]
+    #[error(
+        "{0} has no sign-in: its entry has `\"oauth\": false`\n  hint: remove that from the entry"
+    )]
     Off(String),
     #[error(
-        "nobody has to sign in to {server}: it gets its tokens with the credentials of its entry\n  \
+        "no sign-in is needed for {server}: it gets its tokens with the credentials of its entry\n  \
          hint: `{doctor}` tries them"
     )]
     Credentials {
@@ -49,7 +51,7 @@ pub(super) enum Trouble {
     )]
     Scope,
     /// The browser could not come back to us.
-    #[error("no port can be opened for the browser to come back to: {error}\n  hint: {}", port_hint(*.port))]
+    #[error("failed to listen for the browser's redirect: {error}\n  hint: {}", port_hint(*.port))]
     Port {
         /// The port, if the entry says one.
         port: Option<u16>,
@@ -64,10 +66,10 @@ pub(super) enum Trouble {
         error: SignInError,
     },
     /// Nobody came back from the browser.
-    #[error("nobody signed in to {0} within ten minutes\n  hint: begin again")]
+    #[error("timed out after ten minutes waiting for the sign-in to {0}\n  hint: start again")]
     TooLate(String),
     /// There is no runtime, or no way to hear of signals.
-    #[error("this cannot be waited for")]
+    #[error("failed to start the runtime")]
     Runtime(#[source] io::Error),
     /// A person or the system has ended it.
     #[error("interrupted; nothing was changed")]
@@ -106,9 +108,9 @@ impl Trouble {
 fn port_hint(port: Option<u16>) -> String {
     match port {
         Some(port) => format!(
-            "`callbackPort` of the entry says {port}; end what listens there, or name another port"
+            "`callbackPort` of the entry says {port}; stop the program that listens there, or set a different port"
         ),
-        None => "style at what else listens on this machine".to_owned(),
+        None => "check which programs listen on this machine".to_owned(),
     }
 }
 
@@ -117,24 +119,24 @@ fn hint(error: &SignInError) -> String {
     let hint = match error {
         SignInError::Denied {
             code: OAuthCode::AccessDenied,
-        } => "begin again, and agree in the browser",
+        } => "start again, and agree in the browser",
         SignInError::Denied {
             code: OAuthCode::InvalidScope,
         } => "leave out `--scope`, or correct `scopes` of the entry",
         SignInError::Fetch(
             FetchFault::Unreachable { .. } | FetchFault::TooSlow { .. } | FetchFault::Broken { .. },
-        ) => "style at the address of the entry, the network and the proxy",
+        ) => "check the address of the entry, the network and the proxy",
         SignInError::Fetch(FetchFault::Insecure { .. } | FetchFault::Internal { .. })
         | SignInError::WrongIssuer
         | SignInError::UntrustedIssuer
         | SignInError::HostileAddress
         | SignInError::NoPkce => {
-            "nothing was sent there; tell whoever runs the server, or use another one"
+            "nothing was sent there; report it to the operator of the server, or use a different server"
         }
         SignInError::Metadata
         | SignInError::NotDescribed
         | SignInError::Fetch(FetchFault::Status { .. }) => {
-            "the server may have no OAuth; if it wants a key, put it into `headers` of the entry"
+            "the server may have no OAuth; if it needs a key, set it in `headers` of the entry"
         }
         _ => return String::new(),
     };

@@ -103,7 +103,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Returns whether the entry has credentials of its own.
+/// Returns whether the entry has its own credentials.
 fn has_credentials(raw: &RawServer, url: &str) -> bool {
     let headers = raw.headers.iter().flatten();
     let mut names = headers.map(|(name, _)| name);

@@ -147,7 +147,7 @@ mod tests {
             (
                 SignInReason::Token(SignedOut::Ended),
                 login,
-                with_login("HTTP 401: not signed in (the last sign-in is over)"),
+                with_login("HTTP 401: not signed in (the last sign-in has expired)"),
             ),
             (
                 refused(),
@@ -166,7 +166,7 @@ mod tests {
             (
                 SignInReason::Trouble(slow.into()),
                 login,
-                "HTTP 401: no token available ('auth.example' did not answer in time); try again later"
+                "HTTP 401: no token available (timed out waiting for a response from 'auth.example'); try again later"
                     .to_owned(),
             ),
             (

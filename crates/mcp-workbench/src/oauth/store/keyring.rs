@@ -20,7 +20,7 @@ pub(super) fn load(key: &str) -> Result<Option<String>, StoreFault> {
             Ok(None)
         }
         Some(Err(error)) => Err(StoreFault::Keyring(error.to_string())),
-        None => Err(StoreFault::Keyring("it did not answer in time".into())),
+        None => Err(StoreFault::Keyring("timed out".into())),
     }
 }
 
@@ -41,7 +41,7 @@ pub(super) fn remove(key: &str) -> Result<bool, StoreFault> {
             Ok(false)
         }
         Some(Err(error)) => Err(StoreFault::Keyring(error.to_string())),
-        None => Err(StoreFault::Keyring("it did not answer in time".into())),
+        None => Err(StoreFault::Keyring("timed out".into())),
     }
 }
 

@@ -80,7 +80,7 @@ fn signing_out_has_the_authority_forget_and_removes_the_file() {
         assert_eq!(authority.refresh_tokens(), 0, "{method}");
         assert_eq!(
             printed(login.setup(), &["logout", "dev", "fs"]),
-            "nobody was signed in to dev/fs\n"
+            "was not signed in to dev/fs\n"
         );
         assert_eq!(authority.asked("/revoke").len(), 1);
     }
@@ -109,7 +109,7 @@ fn signing_out_of_all_leaves_nothing() {
     let said = printed(login.setup(), &["logout", "--all"]);
     assert_eq!(
         said,
-        "signed out of dev/work\nnobody was signed in to dev/home\n"
+        "signed out of dev/work\nwas not signed in to dev/home\n"
     );
     assert_eq!(records(login.setup()).len(), 0);
     for wrong in [
@@ -172,13 +172,13 @@ fn the_status_of_every_remote_server_is_shown() {
     let expected = format!(
         "{config}\n\n\
          dev/fs: signed in\n  at      {issuer}\n  scopes  read\n  \
-         until   2100-01-01T00:00:00Z, then renewed by itself\n  needs   write\n  \
+         until   2100-01-01T00:00:00Z, then renewed automatically\n  needs   write\n  \
          hint    mcp-workbench login dev fs --config {config}\n\n\
          dev/my wiki: not signed in\n  hint    mcp-workbench login dev 'my wiki' --config {config}\n\n\
          dev/open: not signed in\n\n\
-         dev/header: the entry has credentials of its own\n\n\
-         dev/off: nobody signs in, as the entry says\n\n\
-         dev/ci: gets its tokens by itself\n\n\
+         dev/header: the entry has its own credentials\n\n\
+         dev/off: sign-in is off in the entry\n\n\
+         dev/ci: gets its tokens with its own credentials\n\n\
          dev/unset: the entry refers to values that are not set\n",
         issuer = authority.issuer(),
     );

@@ -123,7 +123,10 @@ fn t34_a_code_from_another_issuer_is_never_exchanged() {
         let page = login.agree();
         assert!(page.contains("You are not signed in"), "{page}");
         let error = login.refused();
-        assert!(error.contains("another authorization server"), "{error}");
+        assert!(
+            error.contains("a different authorization server"),
+            "{error}"
+        );
         assert_no_exchange(&authority);
     }
 }
@@ -139,7 +142,10 @@ fn t34_a_pasted_code_from_another_issuer_is_refused() {
     let redirect = login.redirect();
     login.workbench.send_line(&redirect);
     let error = login.refused();
-    assert!(error.contains("another authorization server"), "{error}");
+    assert!(
+        error.contains("a different authorization server"),
+        "{error}"
+    );
     assert_no_exchange(&authority);
 }
 
@@ -153,7 +159,7 @@ fn t34_a_wrong_state_ends_nothing_and_the_right_one_is_good_once() {
     assert_eq!(visit.page.unwrap().head.status, 400);
     login
         .workbench
-        .wait_stderr("another attempt to sign in; still waiting");
+        .wait_stderr("a different sign-in; still waiting");
     assert_no_exchange(&authority);
     assert_eq!(records(login.setup()).len(), 0);
     authority.set(|knobs| knobs.redirect_state = None);

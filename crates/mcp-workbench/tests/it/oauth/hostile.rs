@@ -191,7 +191,7 @@ fn a_redirect_of_another_attempt_is_turned_away_and_the_right_one_still_counts()
     answer(&mut workbench, &asked, ACCEPT);
     authority.set(|knobs| knobs.redirect_state = Some("0123456789abcdef".to_owned()));
     let page = browse(&address(&asked));
-    assert!(page.contains("Nothing waits for this"), "{page}");
+    assert!(page.contains("No sign-in in progress"), "{page}");
     authority.set(|knobs| knobs.redirect_state = None);
     let page = browse(&address(&asked));
     assert!(page.contains("You are signed in"), "{page}");

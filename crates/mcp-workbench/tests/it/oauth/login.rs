@@ -33,7 +33,10 @@ fn somebody_signs_in_in_a_browser_and_is_told_where_and_until_when() {
     assert_eq!(said[0], "signed in to dev/fs");
     assert_eq!(said[1], format!("  at      {}", authority.issuer()));
     assert_eq!(said[2], "  scopes  read write");
-    assert!(said[3].ends_with("Z, then renewed by itself"), "{said:?}");
+    assert!(
+        said[3].ends_with("Z, then renewed automatically"),
+        "{said:?}"
+    );
     assert_eq!(said[4], format!("  stored  {}", record.display()));
     assert_eq!(said.len(), 5);
 
@@ -121,8 +124,8 @@ fn a_user_who_says_no_is_told_so_in_both_places() {
     let page = login.agree();
     assert!(page.contains("You are not signed in"), "{page}");
     assert!(!page.contains(NOISE), "{page}");
-    let expected = "cannot sign in to dev/fs: signing in was refused: access_denied\n  \
-                    hint: begin again, and agree in the browser";
+    let expected = "cannot sign in to dev/fs: sign-in was refused: access_denied\n  \
+                    hint: start again, and agree in the browser";
     assert_eq!(login.refused(), expected);
 }
 
@@ -173,22 +176,22 @@ fn where_nobody_can_sign_in_it_is_said_why() {
         (
             "dev",
             "fs",
-            "there is nothing to sign in to: dev/fs is a program on this machine",
+            "dev/fs has no sign-in: it is a program on this machine",
         ),
         (
             "dev",
             "header",
-            "nobody signs in to dev/header: its entry has an `Authorization` header",
+            "dev/header has no sign-in: its entry has an `Authorization` header",
         ),
         (
             "dev",
             "user",
-            "nobody signs in to dev/user: its entry has an `Authorization` header, or a user",
+            "dev/user has no sign-in: its entry has an `Authorization` header, or a user",
         ),
         (
             "dev",
             "off",
-            "nobody signs in to dev/off: its entry says so",
+            "dev/off has no sign-in: its entry has `\"oauth\": false`",
         ),
         (
             "dev",
@@ -244,8 +247,8 @@ fn a_server_without_oauth_is_told_from_one_that_has_it() {
     });
     for server in [open, closed, silent] {
         let mut login = Login::start(server.setup(&json!({})), &[]);
-        let expected = "cannot sign in to dev/fs: the server does not say where to sign in\n  \
-                        hint: the server may have no OAuth; if it wants a key, put it into `headers` of the entry";
+        let expected = "cannot sign in to dev/fs: the server has no OAuth metadata\n  \
+                        hint: the server may have no OAuth; if it needs a key, set it in `headers` of the entry";
         assert_eq!(login.refused(), expected);
         assert_eq!(login.browser.called(), None);
     }

@@ -110,7 +110,7 @@ fn a_sign_in_that_was_taken_back_is_asked_for_again() {
     authority.revoke_all();
     let failed = workbench.use_tool("t", "{}");
     assert_eq!(code(&failed), auth_required("rejected"));
-    let words = "HTTP 401: not signed in (the last sign-in is over)";
+    let words = "HTTP 401: not signed in (the last sign-in has expired)";
     assert!(failed.error().contains(words), "{}", failed.raw);
     let refreshes = authority.token_requests("refresh_token").len();
     assert_eq!(
