@@ -23,7 +23,7 @@ pub enum SetError {
     /// A file cannot be read.
     #[error("{path}: {error}")]
     File { path: PathBuf, error: io::Error },
-    /// A line is not what it should be.
+    /// A line is invalid.
     #[error("{path}, line {line}: {error}")]
     Line {
         path: PathBuf,

@@ -67,7 +67,8 @@ pub(super) fn take(connection: &Arc<Connection>, messages: &[RawJson], output: C
         match Message::parse_outlined(message.as_bytes(), &mut outline) {
             // It would come past the checks of its headers, and a listener would keep the others waiting.
             Ok(Message::Request(request)) if modern::is_modern(&request, &outline) => {
-                let refusal = "Invalid request: one that stands for itself is not part of a batch";
+                let refusal =
+                    "Invalid request: a request without a session cannot be part of a batch";
                 batch.add(wire::error(
                     Some(&request.id),
                     code::INVALID_REQUEST,

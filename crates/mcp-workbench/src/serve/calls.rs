@@ -89,7 +89,7 @@ impl<'a> CallParams<'a> {
                 }
             };
             if slot.replace(member.value).is_some() {
-                return Err("params: a key appears twice");
+                return Err("params: duplicate key");
             }
         }
         let name = name.ok_or("name: Required")?;

@@ -233,7 +233,7 @@ impl Exchange {
             // An error, because a question that gets no answer at all may be put to another call.
             let error = ObjectText::new()
                 .member("code", &code::INTERNAL_ERROR)
-                .member("message", "the client gave no answer");
+                .member("message", "the client did not respond");
             let _ = question.answer.send(Answer::Error(error.finish()));
         }
         if let Some(runs) = runs {

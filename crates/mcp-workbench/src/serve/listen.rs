@@ -48,7 +48,7 @@ pub(super) async fn listen(
     }
     // A request without a client has been given up.
     let Some(output) = client.output() else {
-        return Reply::internal_error("the client has gone");
+        return Reply::internal_error("the client disconnected");
     };
     let mut stream = Subscription {
         id: request.id.clone(),

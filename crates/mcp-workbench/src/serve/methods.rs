@@ -245,7 +245,7 @@ pub(super) async fn read_linked(
     let members = params.members().unwrap_or_default();
     if members.iter().filter(|member| member.key == "uri").count() > 1 {
         // The server may read another one than we have looked at.
-        return Reply::invalid_params("uri: stands twice");
+        return Reply::invalid_params("uri: duplicate key");
     }
     if budget::is_address(&uri) {
         return results::read(workbench, requester, &uri);

@@ -191,7 +191,9 @@ async fn run(context: ServeContext, requester: Requester, request: Request) -> R
     match (&*request.method, requester) {
         (LISTEN, Requester::Modern { client, .. }) => match context.listeners.try_acquire() {
             Ok(_permit) => listen::listen(workbench, client, &request).await,
-            Err(_) => Reply::internal_error(format!("more than {MAX_LISTENERS} requests listen")),
+            Err(_) => {
+                Reply::internal_error(format!("more than {MAX_LISTENERS} subscriptions at once"))
+            }
         },
         (method, Requester::Modern { client, .. })
             if method.starts_with("tasks/") && has_tasks(workbench) =>

@@ -111,17 +111,17 @@ impl ParkedCalls {
         let parked = table.exchanges.get(&handle);
         let Some(parked) = parked.filter(|it| it.exchange.principal == principal) else {
             return Err(Reply::invalid_params(
-                "requestState: no call waits for it; it was used before, or came too late",
+                "requestState: unknown, already used or expired",
             ));
         };
         if parked.digest != digest(request) {
             return Err(Reply::invalid_params(
-                "requestState: it belongs to another request",
+                "requestState: belongs to a different request",
             ));
         }
         let parked = table.exchanges.remove(&handle);
         let parked = parked.map(|parked| parked.exchange);
-        parked.ok_or_else(|| Reply::internal_error("the call that waited is gone"))
+        parked.ok_or_else(|| Reply::internal_error("the parked call has ended"))
     }
 
     /// Cancels the exchanges that have waited for too long, for ever.

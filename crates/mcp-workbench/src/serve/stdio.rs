@@ -62,7 +62,7 @@ async fn write<W: AsyncWrite + Unpin>(
             Ended::Unread
         }
         Err(error) => {
-            tracing::debug!("stdout: {error}");
+            tracing::debug!("failed to write to stdout: {error}");
             Ended::AsAsked
         }
         Ok(()) => Ended::AsAsked,
@@ -100,7 +100,7 @@ async fn read_requests(
                 }
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::debug!("stdin: {error}");
+                    tracing::debug!("failed to read from stdin: {error}");
                     return;
                 }
             },

@@ -181,9 +181,11 @@ impl Asks {
             let answer = match answer {
                 Some(Answer::Result(result)) => wire::result(&id, &result),
                 Some(Answer::Error(error)) => wire::error_as_sent(&id, &error),
-                Some(Answer::Invalid) | None => {
-                    wire::error(Some(&id), code::INTERNAL_ERROR, "the client gave no answer")
-                }
+                Some(Answer::Invalid) | None => wire::error(
+                    Some(&id),
+                    code::INTERNAL_ERROR,
+                    "the client did not respond",
+                ),
             };
             return ClosedQuestion {
                 answer,

@@ -21,13 +21,13 @@ use crate::{
 pub(super) enum Disagreement {
     #[error("Header mismatch: {0} is required")]
     Missing(String),
-    #[error("Header mismatch: {0} stands twice")]
+    #[error("Header mismatch: {0} appears more than once")]
     Doubled(String),
     /// A header is not written as it must be.
-    #[error("Header mismatch: {0} cannot be read")]
+    #[error("Header mismatch: {0} has an invalid value")]
     Unreadable(String),
     /// A header says something else than the body.
-    #[error("Header mismatch: {0} is not what the body says")]
+    #[error("Header mismatch: {0} does not match the body")]
     Contradicts(String),
     /// The revision is not spoken without sessions.
     #[error("Unsupported protocol version")]

@@ -120,7 +120,7 @@ impl Server {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => self.take_connection(stream),
                     Err(error) => {
-                        tracing::warn!("accepting a connection: {error}");
+                        tracing::warn!("failed to accept a connection: {error}");
                         sleep(ACCEPT_PAUSE).await;
                     }
                 },
@@ -197,7 +197,7 @@ impl Server {
             }
         };
         if let Err(error) = served {
-            tracing::debug!("a connection: {error}");
+            tracing::debug!("connection failed: {error}");
         }
     }
 

@@ -29,16 +29,16 @@ const CLOSE: HeaderValue = HeaderValue::from_static("close");
 #[derive(Debug, Error)]
 pub(super) enum Refusal {
     /// Its `Host` is missing, doubled, or not ours.
-    #[error("this host is not served here")]
+    #[error("the Host header is missing, duplicate or not allowed")]
     ForeignHost,
     /// Its `Origin` is doubled, malformed, or not ours.
-    #[error("this origin may not use the workbench")]
+    #[error("this Origin is not allowed")]
     ForeignOrigin,
     /// It carries no token.
     #[error("a token is required: send `Authorization: Bearer TOKEN`")]
     NoToken,
     /// It carries a token that is not ours.
-    #[error("the token is not valid")]
+    #[error("invalid token")]
     WrongToken,
     /// Its content is not declared to be JSON.
     #[error("the content type must be application/json")]
@@ -50,18 +50,18 @@ pub(super) enum Refusal {
     #[error("the message is larger than {} MiB", MAX_FRAME_BYTES / (1024 * 1024))]
     TooLarge,
     /// Its body took too long, or broke off.
-    #[error("the body did not come in time")]
+    #[error("timed out reading the request body")]
     BodyTimeout,
-    #[error("the body could not be read")]
+    #[error("failed to read the request body")]
     BodyBroken,
     /// It is no message.
-    #[error("no message")]
+    #[error("the body is not a JSON-RPC message")]
     NoMessage(Box<Frame>),
     /// It has no session, and its headers and its body are not what such a request needs.
     #[error("headers and body do not agree")]
     Disagrees(Box<Frame>),
     /// It answers something, and nothing was asked.
-    #[error("a response belongs to a session: without one nothing is asked")]
+    #[error("a response needs a session: without one the workbench sends no requests")]
     NothingAsked,
     /// It names no session and begins none.
     #[error("the header Mcp-Session-Id is required: send initialize first")]
@@ -73,10 +73,10 @@ pub(super) enum Refusal {
     #[error("unsupported MCP-Protocol-Version (supported: {})", revisions())]
     UnknownRevision,
     /// It wants to resume what is not kept, or never was.
-    #[error("the event of Last-Event-ID is not known, or not any more")]
+    #[error("unknown or expired Last-Event-ID")]
     UnknownEvent,
     /// Its session has too much under way, or reads too little.
-    #[error("more than {MAX_RUNNING} requests at once, or too many answers unread")]
+    #[error("more than {MAX_RUNNING} requests at once, or too many unread responses")]
     TooBusy,
     /// There are too many connections, and each has a request under way.
     #[error("more than {MAX_CONNECTIONS} connections at once")]

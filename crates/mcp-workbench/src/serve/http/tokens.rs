@@ -22,7 +22,7 @@ pub(crate) struct Tokens {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum InvalidTokens {
     /// There is nothing in it.
-    #[error("there is no token in it")]
+    #[error("it contains no token")]
     Nothing,
     /// A token cannot stand in a header.
     #[error("a token has characters other than visible ASCII")]

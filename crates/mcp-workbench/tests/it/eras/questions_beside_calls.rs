@@ -137,7 +137,7 @@ fn a_question_is_refused_when_the_call_that_was_asked_is_cancelled() {
     let cancel = format!(r#"{{"requestId":{retry}}}"#);
     workbench.notify("notifications/cancelled", &cancel);
     let done = workbench.response(&asking);
-    let words = "the client gave no answer";
+    let words = "the client did not respond";
     assert!(done.line.contains(words), "{}", done.line);
 }
 
