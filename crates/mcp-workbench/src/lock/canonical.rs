@@ -1,31 +1,30 @@
-//! The one form that equal definitions have, and its SHA-256. It is that of RFC 8785 but for numbers, which stay as they
-//! were sent: object members in the order of their keys' UTF-16 units, no white space, and strings with the fewest
-//! escapes.
+//! The canonical form of definitions, and its SHA-256. It follows RFC 8785 except for numbers, which stay as they were
+//! sent: object members in the order of their keys' UTF-16 units, no white space, and strings with the fewest escapes.
 
 use std::{borrow::Cow, cmp::Ordering, fmt, ops::Range};
 
 use rawjson::{Cursor, Kind, RawJson};
 use sha2::{Digest as _, Sha256};
 
-/// What a digest begins with as text.
+/// The prefix of a digest as text.
 const PREFIX: &str = "sha256-";
 
-/// The SHA-256 of something.
+/// A SHA-256 digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of some bytes.
+    /// Returns the digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// What a hash has come to.
+    /// Returns the digest of a finished hash.
     pub(super) fn finish(hash: Sha256) -> Self {
         Self(hash.finalize().into())
     }
 
-    /// The digest that a text names.
+    /// Parses a digest.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(PREFIX)?;
         if digits.len() != 64
@@ -42,7 +41,7 @@ impl Digest {
         Some(Self(bytes))
     }
 
-    /// Its digits without what it begins with.
+    /// Returns the digits without the prefix.
     pub(super) fn digits(&self) -> String {
         let mut digits = String::with_capacity(64);
         for byte in self.0 {
@@ -58,7 +57,7 @@ impl fmt::Display for Digest {
     }
 }
 
-/// The canonical form of a value.
+/// Returns the canonical form of a value.
 pub(crate) fn canonical(value: &RawJson) -> String {
     let mut text = Vec::with_capacity(value.as_bytes().len());
     if write_at(&mut text, &mut Cursor::new(value)).is_none() {
@@ -69,7 +68,7 @@ pub(crate) fn canonical(value: &RawJson) -> String {
     String::from_utf8(text).expect("made of valid JSON")
 }
 
-/// Writes the value at a cursor, which goes over the text once. Nothing if a key is written with escapes.
+/// Writes the value at a cursor in one pass over the text. Returns `None` if a key is written with escapes.
 fn write_at(text: &mut Vec<u8>, cursor: &mut Cursor<'_>) -> Option<()> {
     match cursor.kind()? {
         Kind::Object => write_members_at(text, cursor)?,
@@ -84,7 +83,7 @@ fn write_at(text: &mut Vec<u8>, cursor: &mut Cursor<'_>) -> Option<()> {
             close(text, begin, b']');
         }
         Kind::String => match cursor.any_text()? {
-            // What needs no escapes has none.
+            // The string has no escapes and needs none.
             Cow::Borrowed(string) => write_plain(text, string.as_bytes()),
             Cow::Owned(string) => write_string(text, &string),
         },
@@ -93,7 +92,7 @@ fn write_at(text: &mut Vec<u8>, cursor: &mut Cursor<'_>) -> Option<()> {
     Some(())
 }
 
-/// Writes the members in their order, and then in that of their keys, if that is another one.
+/// Writes the members in their order, and sorts them by key afterwards if they are not sorted.
 fn write_members_at(text: &mut Vec<u8>, cursor: &mut Cursor<'_>) -> Option<()> {
     text.push(b'{');
     let begin = text.len();
@@ -118,7 +117,7 @@ fn write_members_at(text: &mut Vec<u8>, cursor: &mut Cursor<'_>) -> Option<()> {
     Some(())
 }
 
-/// Ends what began there, each part of which has a comma behind it.
+/// Closes the array or object that begins there. Each of its parts ends with a comma.
 fn close(text: &mut Vec<u8>, begin: usize, end: u8) {
     if text.len() > begin {
         text.pop();
@@ -126,7 +125,7 @@ fn close(text: &mut Vec<u8>, begin: usize, end: u8) {
     text.push(end);
 }
 
-/// The order of two keys by their UTF-16 units, which for ASCII is that of their bytes.
+/// Compares two keys by their UTF-16 units. For ASCII that is the order of their bytes.
 fn order(a: &[u8], b: &[u8]) -> Ordering {
     if a.is_ascii() && b.is_ascii() {
         return a.cmp(b);
@@ -160,7 +159,7 @@ fn write(text: &mut Vec<u8>, value: &RawJson) {
     }
 }
 
-/// Members of one key stay in their order: who reads the value may take either.
+/// Writes an object. Members with the same key keep their order, because a reader may use either.
 fn write_object(text: &mut Vec<u8>, value: &RawJson) {
     let mut members = value.members().unwrap_or_default();
     members.sort_by(|a, b| a.key.encode_utf16().cmp(b.key.encode_utf16()));

@@ -1,42 +1,42 @@
-//! What was found of a server, compared with what is pinned of it.
+//! Compares an observed server with its pins.
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::{Digest, Launch, PinnedServer, PinnedTool};
 
-/// What was found of a server when it was met.
+/// An observed server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Observation {
     pub launch: Launch,
     /// The tools that it offers, with the digests of their definitions.
     pub tools: Vec<(String, Digest)>,
-    /// The codes of the scanner's findings in these tools, which somebody who approves them approves too. A workbench that
-    /// serves leaves them out: only a person approves a finding.
+    /// The codes of the scanner's findings in these tools, which an approval covers. A serving workbench leaves them
+    /// out, because only a person approves a finding.
     pub findings: BTreeMap<String, String>,
 }
 
-/// What an observation is compared with.
+/// The side that an observation is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
-    /// With what was approved, or first met.
+    /// The approved state, or that of the first contact.
     Pinned,
-    /// With everything that was told already.
+    /// The state that was last reported.
     Seen,
 }
 
-/// What is not as it was. Names are sorted or in the server's order.
+/// The differences of an observation. Names are sorted or in the server's order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Differences {
-    /// The parts of the launch that are others.
+    /// The changed parts of the launch.
     pub launch: Vec<String>,
     pub changed: Vec<String>,
-    /// Tools that were not there.
+    /// New tools.
     pub new: Vec<String>,
-    /// Tools that are not there any more.
+    /// Removed tools.
     pub gone: Vec<String>,
 }
 
-/// What of a server a person means.
+/// The part of a server that a command is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selection<'a> {
     Whole,
@@ -44,14 +44,14 @@ pub enum Selection<'a> {
 }
 
 impl Differences {
-    /// Whether something is there that was not approved or told.
+    /// Returns true if something is new or changed.
     pub fn is_notable(&self) -> bool {
         !(self.launch.is_empty() && self.changed.is_empty() && self.new.is_empty())
     }
 }
 
 impl PinnedServer {
-    /// What is pinned of a server that is met for the first time, or approved as it is.
+    /// Pins an observation, at a first contact or an approval.
     pub fn of(observation: &Observation) -> Self {
         let tools = observation.tools.iter();
         let tools = tools.map(|tool| (tool.0.clone(), observation.pinned(tool)));
@@ -62,7 +62,7 @@ impl PinnedServer {
         }
     }
 
-    /// In what a server is not as it was.
+    /// Returns the differences of an observation from this record.
     pub fn differences(&self, found: &Observation, base: Base) -> Differences {
         let launch = self.launch.differing(&found.launch);
         let is_seen = |seen: &Launch| seen.differing(&found.launch).is_empty();
@@ -85,7 +85,7 @@ impl PinnedServer {
         differences
     }
 
-    /// Whether seeing it would note nothing new.
+    /// Returns true if [`see`](Self::see) would change nothing.
     pub(super) fn has_seen(&self, found: &Observation) -> bool {
         let is_other = !self.launch.differing(&found.launch).is_empty();
         let is_noted = |(name, digest): &(String, Digest)| {
@@ -97,8 +97,8 @@ impl PinnedServer {
             && found.tools.iter().all(is_noted)
     }
 
-    /// Notes what was found and told, without approving it. A launch that an earlier version recorded gets what this one
-    /// compares in addition, as at a first contact.
+    /// Records a reported observation without approving it. A launch that an earlier version recorded gets the parts
+    /// that this version compares in addition, as at a first contact.
     pub fn see(&mut self, found: &Observation) {
         if self.launch.differing(&found.launch).is_empty() {
             self.launch = found.launch.clone();
@@ -112,7 +112,7 @@ impl PinnedServer {
         }
     }
 
-    /// Approves what was found. Of a whole server, tools that are gone are forgotten.
+    /// Approves an observation. An approval of the whole server removes the tools that no longer exist.
     pub fn approve(&mut self, found: &Observation, selection: Selection<'_>) {
         match selection {
             Selection::Whole => *self = Self::of(found),
@@ -129,7 +129,7 @@ impl PinnedServer {
         }
     }
 
-    /// All digests that it holds.
+    /// Returns all digests of this record.
     pub(super) fn digests(&self) -> impl Iterator<Item = Digest> {
         let tools = self.tools.values();
         tools.flat_map(|tool| [tool.pinned, tool.seen]).flatten()
@@ -137,7 +137,7 @@ impl PinnedServer {
 }
 
 impl Observation {
-    /// Returns what is pinned of one of its tools that is approved as it is.
+    /// Returns the pin of a tool that is approved as it is.
     fn pinned(&self, (name, digest): &(String, Digest)) -> PinnedTool {
         PinnedTool {
             pinned: Some(*digest),
@@ -148,12 +148,12 @@ impl Observation {
 }
 
 impl PinnedTool {
-    /// Returns whether a definition with a finding was approved with it. `code` is that of the finding.
+    /// Returns true if a definition with a finding was approved with it. `code` is that of the finding.
     pub(super) fn releases(&self, digest: impl FnOnce() -> Digest, code: &str) -> bool {
         self.finding.as_deref() == Some(code) && self.pinned == Some(digest())
     }
 
-    /// Returns whether the finding in a tool that somebody looks at is the approved one.
+    /// Returns true if the finding in an observed tool is the approved one.
     fn covers(&self, found: &Observation, name: &str) -> bool {
         let finding = found.findings.get(name);
         finding.is_none_or(|code| self.finding.as_ref() == Some(code))

@@ -1,4 +1,4 @@
-//! The lock file on disk: reading it, and whether somebody has written it since.
+//! The lock file on disk: reads it, and detects changes by other programs.
 
 use std::{fs, io, path::Path, sync::Arc, time::SystemTime};
 
@@ -8,24 +8,22 @@ use crate::{
     plain_file::{self, PlainFileError},
 };
 
-/// The largest lock file that is read.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Disk {
     #[default]
     Unread,
-    /// There is no file.
     Missing,
-    /// There is one that cannot be used.
+    /// The file exists and cannot be used.
     Unusable(LockFault),
     Known(Arc<Lock>),
 }
 
-/// What changes when somebody writes the file.
+/// The file metadata that changes with every write.
 pub(super) type Stamp = (u64, Option<SystemTime>, u64);
 
-/// The stamp of a file; nothing where it is not there.
+/// Returns the stamp of a file, or `None` if it does not exist.
 pub(super) fn stamp(file: &Path) -> Option<Stamp> {
     let metadata = fs::metadata(file).ok()?;
     #[cfg(unix)]
@@ -37,7 +35,7 @@ pub(super) fn stamp(file: &Path) -> Option<Stamp> {
 
 pub(super) fn read(file: &Path) -> Disk {
     let text = plain_file::read(file, MAX_FILE_BYTES);
-    // What others could have written approves nothing.
+    // A file that other users can write must not approve anything.
     if let Some(fault) = foreign_writer(file) {
         return Disk::Unusable(LockFault::Exposed(fault));
     }

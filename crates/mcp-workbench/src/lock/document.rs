@@ -1,4 +1,4 @@
-//! What a lock file holds, and its text: one line a tool, sorted, so that a change of one tool is a change of one line.
+//! The content of a lock file and its text: one line per tool, sorted, so that a change of one tool changes one line.
 
 use std::collections::BTreeMap;
 
@@ -7,53 +7,53 @@ use serde_json::Value;
 use super::{Digest, Launch, PinPolicy};
 use crate::{config::PinMode, ident::ServerIdentifier, visible::visible};
 
-/// The layout of the file; one of another layout is not read.
+/// The layout of the file. Files of other layouts are refused.
 pub(super) const LAYOUT: u32 = 1;
 
 /// The content of a lock file: servers by toolbox and name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lock {
-    /// What it has of `"pin"`.
+    /// The policy from `"pin"`.
     pub policy: PinPolicy,
     pub(super) toolboxes: BTreeMap<String, BTreeMap<String, PinnedServer>>,
 }
 
-/// What is pinned of one server.
+/// The pins of one server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PinnedServer {
-    /// How it was started when it was first met or approved.
+    /// The launch at the first contact or the last approval.
     pub launch: Launch,
-    /// How it was started when it was last met, if that is another way, and it was told.
+    /// The launch that was last reported, if it differs.
     pub seen: Option<Launch>,
     pub tools: BTreeMap<String, PinnedTool>,
 }
 
-/// What is pinned of one tool: at least one of the two.
+/// The pins of one tool: at least one of the two digests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PinnedTool {
-    /// Its definition when it was first met or approved.
+    /// The definition at the first contact or the last approval.
     pub pinned: Option<Digest>,
-    /// Its definition when it was last met, if that is another one, and it was told.
+    /// The definition that was last reported, if it differs.
     pub seen: Option<Digest>,
-    /// The code of the scanner's finding that somebody approved with the pinned definition.
+    /// The code of the scanner's finding that the user approved with the pinned definition.
     pub finding: Option<String>,
 }
 
 impl Lock {
-    /// What is pinned of a server.
+    /// Returns the pins of a server.
     pub fn server(&self, place: &ServerIdentifier) -> Option<&PinnedServer> {
         let toolbox = self.toolboxes.get(place.toolbox.as_str())?;
         toolbox.get(place.server.as_str())
     }
 
-    /// What is pinned of a server, to be changed; nothing is, where it was not there.
+    /// Returns the pins of a server for a change, and adds empty ones if there are none.
     pub fn server_mut(&mut self, place: &ServerIdentifier) -> &mut PinnedServer {
         let toolbox = place.toolbox.to_string();
         let toolbox = self.toolboxes.entry(toolbox).or_default();
         toolbox.entry(place.server.to_string()).or_default()
     }
 
-    /// All servers, sorted by toolbox and name.
+    /// Returns all servers, sorted by toolbox and name.
     pub fn servers(&self) -> impl Iterator<Item = (ServerIdentifier, &PinnedServer)> {
         self.toolboxes.iter().flat_map(|(toolbox, servers)| {
             servers.iter().map(move |(server, pinned)| {
@@ -66,7 +66,7 @@ impl Lock {
         })
     }
 
-    /// Takes a server out, and its toolbox with the last of them.
+    /// Removes a server, and its toolbox with the last server.
     pub fn remove(&mut self, place: &ServerIdentifier) {
         if let Some(servers) = self.toolboxes.get_mut(place.toolbox.as_str()) {
             servers.remove(place.server.as_str());
@@ -76,7 +76,7 @@ impl Lock {
         }
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub fn text(&self) -> String {
         let toolboxes = members(
             self.toolboxes.iter().map(|(name, servers)| {
@@ -135,7 +135,7 @@ impl PinnedTool {
     }
 }
 
-/// An object with one line a member.
+/// Writes an object with one line per member.
 fn members(members: impl Iterator<Item = (impl AsRef<str>, String)>, indent: usize) -> String {
     let inner = " ".repeat(indent + 2);
     let lines = members.map(|(name, value)| format!("{inner}{}: {value}", string(name.as_ref())));
@@ -146,7 +146,7 @@ fn members(members: impl Iterator<Item = (impl AsRef<str>, String)>, indent: usi
     format!("{{\n{}\n{}}}", lines.join(",\n"), " ".repeat(indent))
 }
 
-/// A value on one line.
+/// Writes a value on one line.
 fn line(value: &Value) -> String {
     match value {
         Value::String(text) => string(text),
@@ -163,7 +163,7 @@ fn line(value: &Value) -> String {
     }
 }
 
-/// A string. One with hidden characters has only characters that can be seen.
+/// Writes a string. Hidden characters are escaped, so that all of them can be seen.
 fn string(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     if visible(&quoted) == quoted {

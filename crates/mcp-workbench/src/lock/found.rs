@@ -1,5 +1,5 @@
-//! What was found of a server and may have to be written. Nothing of it is worked out before somebody needs it: of a
-//! server that is met for the first time, that is when it is written, and nobody waits for that.
+//! An observed server that may have to be written. Digests are computed on demand: for a first contact that is when the
+//! file is written, so no request waits for it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,32 +14,32 @@ use crate::{
     ident::ServerIdentifier,
 };
 
-/// What was found of a server, with the definitions themselves.
+/// An observed server with its definitions.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) place: ServerIdentifier,
     pub(super) start: Start,
     pub(super) product: Option<String>,
-    /// The names and definitions of its tools. The definitions are those of its list, and no copies.
+    /// The names and definitions of its tools. The definitions share the bytes of the tool list.
     pub(super) tools: Vec<(String, RawJson)>,
-    /// What no definition may hold that is kept.
+    /// Values that no stored definition may contain.
     pub(super) secrets: Secrets,
-    /// What is compared, once it was.
+    /// The observation, once it is computed.
     pub(super) observation: OnceLock<Observation>,
-    /// The tools of it, once they were compared.
+    /// The observation of the tools alone, once it is computed.
     pub(super) tools_only: OnceLock<Observation>,
 }
 
-/// How a server was started.
+/// The launch of an observed server.
 #[derive(Debug, Clone)]
 pub(super) enum Start {
     Known(Arc<Launch>),
-    /// In a way that nobody has looked at, by this entry; the programs are those that it may name.
+    /// A launch that is not observed yet: the entry, and the digests of the programs that it may name.
     Unlooked(Arc<Server>, Arc<Programs>),
 }
 
 impl Found {
-    /// What is compared with the lock file. The first time that takes a moment.
+    /// Returns the observation to compare with the lock file. The first call computes it, which takes a moment.
     pub(super) fn observation(&self) -> &Observation {
         self.observation.get_or_init(|| {
             let product = self.product.as_deref();
@@ -55,7 +55,8 @@ impl Found {
         })
     }
 
-    /// What is compared with what was found earlier at the same start, which has the same launch. No file is read.
+    /// Returns the observation to compare with an earlier one of the same start, which has the same launch. Reads no
+    /// file.
     pub(super) fn tools_only(&self) -> &Observation {
         self.tools_only.get_or_init(|| {
             let digest = |definition| Digest::of(canonical(definition).as_bytes());
@@ -68,12 +69,12 @@ impl Found {
         })
     }
 
-    /// Returns whether nobody has looked at how the server was started.
+    /// Returns true if the launch is not observed yet.
     pub(super) fn is_unlooked(&self) -> bool {
         matches!(self.start, Start::Unlooked(..))
     }
 
-    /// The canonical definitions that may be kept, one made after the other.
+    /// Returns the canonical definitions that may be stored, and creates them one at a time.
     pub(super) fn texts(&self) -> impl Iterator<Item = (Digest, String)> {
         let digests = self.observation().tools.iter().map(|(_, digest)| *digest);
         let definitions = self.tools.iter().map(|(_, definition)| definition);

@@ -1,6 +1,6 @@
-//! What a program is given besides its own file: the files among its arguments, its `envFile`, and the variables by which
-//! programs find the code that they load. Only digests of them are kept. What a server inherits from the environment of
-//! the workbench is not among them, since that differs from machine to machine and from terminal to terminal.
+//! The inputs of a program besides its own file: the files among its arguments, its `envFile`, and the variables that
+//! point to code. Only their digests are stored. Variables inherited from the environment of the workbench are not
+//! inputs, because they differ between machines and terminals.
 
 use std::{
     collections::BTreeMap,
@@ -63,7 +63,7 @@ const LOADERS: &[&str] = &[
     "_JAVA_OPTIONS",
 ];
 
-/// Beginnings of the names of such variables.
+/// Prefixes of the names of such variables.
 const LOADER_BEGINNINGS: &[&str] = &[
     "BASH_FUNC_",
     "CORECLR_",
@@ -77,13 +77,13 @@ const LOADER_BEGINNINGS: &[&str] = &[
     "UV_",
 ];
 
-/// Something that is read for its digest.
+/// An input that is read for its digest.
 enum Source<'a> {
     File(PathBuf),
     Value(&'a str),
 }
 
-/// Returns the digests of the inputs of a program, by what they are; nothing for a server that is no program.
+/// Returns the digests of the inputs of a program by name, or `None` for a remote server.
 pub(super) fn digests(
     server: &Server,
     programs: &Programs,
@@ -125,8 +125,8 @@ fn sources(server: &Server) -> Option<impl Iterator<Item = (String, Source<'_>)>
     Some(arguments(server, launch).chain(env_file).chain(variables))
 }
 
-/// The arguments that may be files, as they are kept, and where the files are. Those with a variable in them name another
-/// file on the next machine, and those that programs are made of are compared as `files`.
+/// Returns the arguments that may be files, with their paths. Arguments with a variable name a different file on the
+/// next machine, and program files are compared as `files`; both are left out.
 fn arguments<'a>(
     server: &'a Server,
     launch: &'a StdioLaunch,

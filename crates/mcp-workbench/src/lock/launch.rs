@@ -1,5 +1,5 @@
-//! What is run, or reached, when a server is started: the parts of its entry as they are written, and the digests of the
-//! files that it names and of variables by which it finds code. No value of a variable is among them.
+//! The launch of a server: the parts of its entry as they are written, and the digests of the files that it names and
+//! of the variables that point to code. It contains no value of a variable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +12,10 @@ use super::{
 };
 use crate::config::{Server, WrittenEntry};
 
-/// The part that is known only when the server has come up: its own name and version.
+/// The part that is known only after the start: the server's own name and version.
 pub(super) const SAYS: &str = "says";
-/// The part with the digests of what a program is given. Lock files of earlier versions do not have it: there it is not
-/// compared.
+/// The part with the digests of a program's inputs. Lock files of earlier versions lack it, and it is not compared with
+/// those.
 pub(super) const INPUTS: &str = "inputs";
 
 /// The parts of a launch by their names.
@@ -23,21 +23,21 @@ pub(super) const INPUTS: &str = "inputs";
 pub struct Launch(BTreeMap<String, Value>);
 
 impl Launch {
-    /// How a server is started now. Files are read, which may take a moment.
+    /// Returns the current launch of a server. Reads files, which may take a moment.
     pub(super) fn of(server: &Server, programs: &Programs, recall: Recall) -> Self {
         let mut launch = Self::written(&server.written);
         let files = program_files::digests(server, programs, recall);
         if !files.is_empty() {
             launch.0.insert("files".to_owned(), in_words(files));
         }
-        // An empty part says that there was nothing, so that something new is noticed.
+        // An empty part records that there were no inputs, so that a new one is a change.
         if let Some(inputs) = inputs::digests(server, programs, recall) {
             launch.0.insert(INPUTS.to_owned(), in_words(inputs));
         }
         launch
     }
 
-    /// The parts that stand in the entry.
+    /// Returns the parts from the entry.
     fn written(written: &WrittenEntry) -> Self {
         let text = |text: &Option<String>| text.clone().map(Value::from);
         let texts = |texts: &[String]| (!texts.is_empty()).then(|| Value::from(texts.to_vec()));
@@ -60,7 +60,7 @@ impl Launch {
         )
     }
 
-    /// The same launch of a server that has said what it is.
+    /// Returns the same launch with the name and version that the server reports.
     #[must_use]
     pub fn saying(&self, product: Option<&str>) -> Self {
         let mut launch = self.clone();
@@ -70,22 +70,22 @@ impl Launch {
         launch
     }
 
-    /// A launch of parts that were kept.
+    /// Creates a launch from stored parts.
     pub(super) fn of_parts(parts: BTreeMap<String, Value>) -> Self {
         Self(parts)
     }
 
-    /// The parts, sorted by their names.
+    /// Returns the parts, sorted by name.
     pub fn parts(&self) -> &BTreeMap<String, Value> {
         &self.0
     }
 
-    /// Returns whether this launch was recorded by an earlier version, which compared less than the other.
+    /// Returns true if an earlier version, which compared fewer parts, recorded this launch.
     pub fn is_older_than(&self, other: &Self) -> bool {
         other.0.contains_key(INPUTS) && !self.0.contains_key(INPUTS)
     }
 
-    /// The names of the parts in which another launch differs from this one, which was recorded.
+    /// Returns the names of the parts in which another launch differs from this recorded one.
     pub fn differing(&self, other: &Self) -> Vec<String> {
         let names: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
         let is_older = self.is_older_than(other);
@@ -97,7 +97,7 @@ impl Launch {
             .collect()
     }
 
-    /// The names of the parts in which one that has not come up yet differs.
+    /// Returns the names of the parts that differ before the server has started.
     pub fn differing_before_start(&self, other: &Self) -> Vec<String> {
         let mut names = self.differing(other);
         names.retain(|name| name != SAYS);
@@ -105,7 +105,7 @@ impl Launch {
     }
 }
 
-/// Digests by their names, as a value.
+/// Converts digests by name to a JSON value.
 fn in_words(digests: BTreeMap<String, Digest>) -> Value {
     let digests = digests.into_iter();
     let digests = digests.map(|(name, digest)| (name, Value::from(digest.to_string())));

@@ -1,10 +1,10 @@
-//! The lock file: what servers and tools were when they were first met or approved, so that a change is noticed.
+//! The lock file: the servers and tools at their first contact or approval, so that changes are detected.
 //!
-//! A definition is compared by the SHA-256 of its [`canonical`] form, a server by its [`Launch`]. The [`Lock`] is the
-//! file's content; [`Observation`] is what was found of a server, and comparing the two gives [`Differences`]. All of
-//! that is plain data. What touches disks is [`Pins`], the one owner of the file in a process, with `texts`, which
-//! stores definitions in the server cache so that a difference can be shown, and `programs`, which has the digests of files.
-//! [`ServerPins`] is what the task of a server holds: whether it may start, and which of its tools may be offered.
+//! A definition is compared by the SHA-256 of its [`canonical`] form, a server by its [`Launch`]. [`Lock`] is the
+//! content of the file, [`Observation`] an observed server; comparing the two gives [`Differences`]. All of that is
+//! plain data. Three parts access disks: [`Pins`], the owner of the file in a process; `texts`, which stores
+//! definitions in the server cache so that a difference can be shown; and `programs`, which has the digests of files.
+//! The task of a server holds its [`ServerPins`], which decide if it may start and which of its tools may be offered.
 //!
 //! Only `mcp-workbench trust` approves anything. A running workbench writes first contacts, and changes as `seen`.
 

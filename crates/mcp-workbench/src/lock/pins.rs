@@ -1,6 +1,5 @@
-//! The owner of the lock file in a process: what it holds now, what was found of servers and is not written yet, and
-//! writing it. The file is looked at whenever something is compared with it, so that a change by somebody else counts at
-//! once.
+//! The owner of the lock file in a process: its current content, the observations that are not written yet, and the
+//! writer. Every comparison checks the file first, so that a change by another program takes effect at once.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +31,7 @@ use crate::{
 /// The lock file of a configuration.
 #[derive(Debug)]
 pub(crate) struct Pins {
-    /// The file; nothing where there is no place for one.
+    /// The file, or `None` if the configuration is not a regular file.
     file: Option<PathBuf>,
     /// How the program is called for the configuration.
     program: Invocation,
@@ -40,35 +39,32 @@ pub(crate) struct Pins {
     pub(super) texts: Texts,
     pub(super) programs: Arc<Programs>,
     state: Mutex<State>,
-    /// The policy of the configuration; nothing where servers are started for a review.
+    /// The policy of the configuration, or `None` if servers are started for a review.
     policy: Mutex<Option<PinPolicy>>,
-    /// Held while what was found is written, which is done once.
+    /// Serializes writers, so that each observation is written once.
     pub(super) writing: Mutex<()>,
 }
 
-/// Why the lock file was not written. It is as it was.
+/// A failure to write the lock file. The file is unchanged.
 #[derive(Debug, Error)]
 pub(crate) enum RecordError {
-    /// There is no place for it.
     #[error(
         "only a configuration in a regular file has a lock file\n  hint: move the configuration to a regular file"
     )]
     NoPlace,
-    /// Its content cannot be kept.
     #[error(
         "the lock file `{}` cannot be used: {fault}\n  hint: fix or restore it, or remove it and approve everything again",
         file.display()
     )]
     Unusable {
         file: PathBuf,
-        /// What is wrong with it.
         fault: LockFault,
     },
     #[error(transparent)]
     Write(#[from] WriteError),
 }
 
-/// A server whose `"pin"` the configuration lowers below what the lock file has.
+/// A server whose `"pin"` the configuration lowers below that of the lock file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lowered {
     pub place: ServerIdentifier,
@@ -77,9 +73,9 @@ pub struct Lowered {
 }
 
 impl Pins {
-    /// The lock file beside a configuration. Nothing is read yet.
+    /// Locates the lock file beside a configuration. Nothing is read yet.
     pub(crate) fn new(config: &Config) -> Self {
-        // Beside a pipe there is no place for a file.
+        // A pipe has no lock file beside it.
         let is_plain = !fs::metadata(&config.file).is_ok_and(|it| !it.is_file());
         let file = config.lock.clone().filter(|_| is_plain);
         let cache = Arc::new(ServerCache::new(config.cache.as_deref()));
@@ -99,7 +95,7 @@ impl Pins {
         *self.policy() = policy_of(config);
     }
 
-    /// Returns the mode that holds for a server for which the configuration has this one.
+    /// Returns the mode that applies to a server that has this mode in the configuration.
     pub(crate) fn mode(&self, place: &ServerIdentifier, configured: PinMode) -> PinMode {
         let is_review = self.policy().is_none();
         match &self.fresh().disk {
@@ -108,7 +104,7 @@ impl Pins {
         }
     }
 
-    /// Returns the servers whose `"pin"` the configuration lowers below what the lock file has.
+    /// Returns the servers whose `"pin"` the configuration lowers below that of the lock file.
     pub(crate) fn lowered(&self, config: &Config) -> Vec<Lowered> {
         let servers = config.toolboxes.values().flat_map(|toolbox| {
             let servers = toolbox.servers.values();
@@ -125,13 +121,13 @@ impl Pins {
             .collect()
     }
 
-    /// Returns whether the lock file enforces for all servers what this policy does not.
+    /// Returns true if the lock file enforces pins for all servers and this policy does not.
     pub(crate) fn is_lowered_by(&self, policy: &PinPolicy) -> Result<bool, RecordError> {
         let lock = self.lock()?.unwrap_or_default();
         Ok(lock.policy.is_enforced && !policy.is_enforced)
     }
 
-    /// Returns what is said of a server whose `"pin"` is lowered to a mode. The first time it is logged too.
+    /// Returns the notice about a server whose `"pin"` is lowered to a mode, and logs it the first time.
     pub(super) fn held(&self, place: &ServerIdentifier, mode: PinMode) -> String {
         let words = self.held_words(place, mode);
         if self.state().held.insert(key(place)) {
@@ -140,12 +136,12 @@ impl Pins {
         words
     }
 
-    /// Returns what is said of a server whose `"pin"` is lowered to a mode.
+    /// Returns the notice about a server whose `"pin"` is lowered to a mode.
     pub(crate) fn held_words(&self, place: &ServerIdentifier, mode: PinMode) -> String {
         words::held(&self.program, place, mode)
     }
 
-    /// Returns whether the configuration enforces something that the lock file does not have.
+    /// Returns true if the configuration enforces something that the lock file does not.
     pub(super) fn is_raised(&self) -> bool {
         let policy = self.policy();
         let state = self.fresh();
@@ -161,12 +157,12 @@ impl Pins {
         self.policy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The file; nothing where there is no place for one.
+    /// Returns the file, or `None` if the configuration is not a regular file.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
-    /// What the file holds now; nothing where it is not there.
+    /// Returns the current content of the file, or `None` if it does not exist.
     pub(crate) fn lock(&self) -> Result<Option<Arc<Lock>>, RecordError> {
         let state = self.fresh();
         match (&state.disk, &self.file) {
@@ -177,8 +173,8 @@ impl Pins {
         }
     }
 
-    /// Reads the file if it may have changed; returns whether somebody else has changed it since this was asked the last
-    /// time. No lock is held while the file is read, so that nobody waits for a slow disk.
+    /// Reads the file if it may have changed. Returns true if another program has changed it since the previous call.
+    /// The state is not locked while the file is read, so that a slow disk blocks no other task.
     pub(crate) fn is_changed(&self) -> bool {
         let Some(file) = &self.file else {
             return false;
@@ -199,7 +195,7 @@ impl Pins {
         before != Disk::Unread && before != state.disk
     }
 
-    /// Whether a server was met before: if so, how it is started has to be compared with how it was.
+    /// Returns true if the server is pinned or waits to be. Its launch must then be compared with the pinned one.
     pub(crate) fn is_met(&self, place: &ServerIdentifier) -> bool {
         let state = self.fresh();
         let is_pinned = matches!(&state.disk, Disk::Known(lock) if lock.server(place).is_some());
@@ -211,17 +207,17 @@ impl Pins {
         &self.cache
     }
 
-    /// Returns how a server is started now. Files may be read, which takes a moment.
+    /// Returns the current launch of a server. Files may be read, which takes a moment.
     pub(crate) fn launch(&self, server: &Server, recall: Recall) -> Launch {
         Launch::of(server, &self.programs, recall)
     }
 
-    /// Takes up the digests of program files that the cache has of a server.
+    /// Adds the digests of program files from the cache record of a server.
     pub(crate) fn add_cached_programs(&self, cached: &CachedServer) {
         self.programs.add_cached(cached.programs());
     }
 
-    /// Returns how a server is started now, for somebody who approves it: every file is read.
+    /// Returns the current launch of a server for an approval: every file is read.
     pub(crate) fn launch_to_approve(&self, server: &Server) -> Launch {
         self.launch(server, Recall::of(PinMode::Enforce))
     }
@@ -246,7 +242,7 @@ impl Pins {
         }
     }
 
-    /// Whether a server may be started in this way, where only what is approved may be.
+    /// Returns an error unless this launch of a server is approved.
     pub(super) fn admit(&self, place: &ServerIdentifier, launch: &Launch) -> Result<(), Denial> {
         let state = self.fresh();
         let parts = self
@@ -256,14 +252,14 @@ impl Pins {
         self.denied_launch(place, parts)
     }
 
-    /// How a server was started when that was approved; nothing of it where it was not.
+    /// Returns the approved launch of a server; it is empty if there is none.
     pub(super) fn approved_launch(&self, place: &ServerIdentifier) -> Launch {
         let state = self.fresh();
         let approved = self.approved(&state, place);
         approved.map_or_else(|_| Launch::default(), |approved| approved.launch.clone())
     }
 
-    /// What may be offered of what was found of a server, where only what is approved may be.
+    /// Returns the tools of a server that are withheld because only approved ones may be offered.
     pub(super) fn enforce(&self, found: &Found) -> Ruling {
         let place = &found.place;
         let observation = found.observation();
@@ -312,7 +308,7 @@ impl Pins {
         }
     }
 
-    /// Takes up what was found of a server, and says what is to be told of it.
+    /// Records an observation of a server. Returns the notices about changes.
     pub(super) fn notice(&self, found: Found) -> Ruling {
         let Some(file) = &self.file else {
             return Ruling::default();
@@ -325,7 +321,7 @@ impl Pins {
             Disk::Unusable(fault) => {
                 let words = words::not_pinned(&file.display().to_string(), fault);
                 let told = std::mem::replace(&mut state.told_unusable, true);
-                // In native mode there is no result that could have it.
+                // Logged too, because native mode has no result that could contain the notice.
                 if !told {
                     tracing::warn!("{words}");
                 }
@@ -334,7 +330,7 @@ impl Pins {
             Disk::Known(lock) => lock.server(&place),
             Disk::Unread | Disk::Missing => None,
         };
-        // Looking at the launch reads files, and whoever lists tools must not wait for that.
+        // Observing the launch reads files, and listing tools must not wait for that.
         let first = state.first.get(&key).filter(|_| known.is_none());
         let is_same_start = first.is_some_and(|it| it.is_unlooked() && found.is_unlooked());
         let observed: fn(&Found) -> &Observation = if is_same_start {
@@ -347,7 +343,7 @@ impl Pins {
             state.first.insert(key, Arc::new(found));
             return Ruling::default();
         };
-        // What was told counts before it is written.
+        // A reported change counts before it is written.
         let told = state.told.get(&key).map(|told| {
             let mut known = known.clone();
             known.see(observed(told));
@@ -371,7 +367,8 @@ impl Pins {
         Ruling::noticed(words)
     }
 
-    /// Works out the digests of tools that will be compared. They take a moment, and nobody may wait for the state meanwhile.
+    /// Computes the digests of the tools that will be compared. This takes a moment, so it happens while the state is
+    /// unlocked.
     fn observe(&self, found: &Found, key: &Place) {
         if self.is_met(&found.place) {
             found.tools_only();
@@ -382,7 +379,7 @@ impl Pins {
         }
     }
 
-    /// Returns whether somebody has approved exactly this definition with its finding.
+    /// Returns true if the user has approved exactly this definition with its finding.
     pub(super) fn releases(
         &self,
         place: &ServerIdentifier,
@@ -398,12 +395,12 @@ impl Pins {
         pinned.is_some_and(|it| it.releases(digest, code))
     }
 
-    /// The canonical definition of this digest that a server had, if it was kept.
+    /// Returns the canonical definition of a server with this digest, if it is stored.
     pub(crate) fn text(&self, place: &ServerIdentifier, digest: Digest) -> Option<String> {
         self.texts.get(place, digest)
     }
 
-    /// What is approved of a server.
+    /// Returns the approved record of a server.
     fn approved<'s>(
         &self,
         state: &'s State,
@@ -439,17 +436,17 @@ impl Pins {
         })
     }
 
-    /// How the program is called for the configuration.
+    /// Returns the command line that runs the program with this configuration.
     pub(super) fn program(&self) -> &Invocation {
         &self.program
     }
 
-    /// The command that shows how a server would be started, and approves it.
+    /// Returns the command that shows how a server would be started, and approves it.
     pub(crate) fn approve_command(&self, place: &ServerIdentifier) -> String {
         self.program.about(APPROVE, place, None)
     }
 
-    /// The state, with what is on disk now.
+    /// Returns the state, after reading the file if it has changed.
     fn fresh(&self) -> MutexGuard<'_, State> {
         let mut state = self.state();
         if let Some(file) = &self.file {
@@ -470,7 +467,7 @@ impl Pins {
     }
 }
 
-/// Returns the policy of a configuration; nothing where servers are only looked at.
+/// Returns the policy of a configuration, or `None` for a review.
 fn policy_of(config: &Config) -> Option<PinPolicy> {
     match config.purpose {
         Purpose::Use => Some(PinPolicy::of(config)),

@@ -1,5 +1,6 @@
-//! What the lock file has of `"pin"`. Whoever can edit the configuration could switch off with the same edit what guards
-//! against it: once a configuration said `"enforce"`, that holds until a person lowers it with `mcp-workbench trust pin`.
+//! The `"pin"` policy in the lock file. An attacker who can edit the configuration could switch off the protection with
+//! the same edit. Therefore `"enforce"` applies, once it was set, until the user lowers it with `mcp-workbench trust
+//! pin`.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +13,9 @@ use crate::{
 /// The policy for all servers, and for those that differ from it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PinPolicy {
-    /// Whether only what is approved may be started of every server that `servers` does not have.
+    /// True if only approved launches and tools are allowed for every server that is not in `servers`.
     pub(super) is_enforced: bool,
-    /// The servers for which that is different, by toolbox and name.
+    /// The exceptions, by toolbox and name.
     pub(super) servers: BTreeMap<String, BTreeMap<String, PinMode>>,
 }
 
@@ -38,7 +39,7 @@ impl PinPolicy {
         policy
     }
 
-    /// Returns the mode that holds for a server for which the configuration has this one.
+    /// Returns the mode that applies to a server that has this mode in the configuration.
     pub(super) fn mode(&self, place: &ServerIdentifier, configured: PinMode) -> PinMode {
         let server = self.server(place.toolbox.as_str(), place.server.as_str());
         let is_enforced = server.map_or(self.is_enforced, |mode| mode == PinMode::Enforce);
@@ -49,8 +50,8 @@ impl PinPolicy {
         }
     }
 
-    /// Takes up what another policy enforces in addition. Nothing is lowered, except for servers that a configuration
-    /// excludes in the moment in which it begins to enforce everything else.
+    /// Adds what another policy enforces. Nothing is lowered, except for servers that a configuration excludes at the
+    /// moment when it starts to enforce everything else.
     pub(super) fn raise(&mut self, wanted: &Self) {
         if wanted.is_enforced && !self.is_enforced {
             let before = std::mem::replace(self, wanted.clone());
@@ -112,7 +113,7 @@ mod tests {
     fn a_policy_is_raised_and_never_lowered() {
         use PinMode::{Enforce, Notice, Off};
         let rows = [
-            // Known, wanted, and what comes of it.
+            // Stored policy, configured policy, expected result.
             (policy(false, &[]), policy(false, &[]), policy(false, &[])),
             (
                 policy(false, &[]),

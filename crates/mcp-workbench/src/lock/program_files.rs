@@ -1,6 +1,6 @@
-//! The files that an entry names and that are run: a command with a path, and scripts among the arguments. Programs that
-//! are looked up in `PATH` are not among them, since interpreters and launchers differ from machine to machine; nor is
-//! a file whose name depends on a variable. Other files among the arguments are [inputs](super::inputs).
+//! The program files of an entry: a command with a path, and scripts among the arguments. Programs from `PATH` are not
+//! included, because interpreters and launchers differ between machines; nor is a file whose name depends on a
+//! variable. Other files among the arguments are [inputs](super::inputs).
 
 use std::{
     collections::BTreeMap,
@@ -16,8 +16,7 @@ use crate::{
     server_cache::is_program,
 };
 
-/// The files that a server is made of, by their names as they are written, with their digests. One that cannot be read
-/// is left out.
+/// Returns the digests of the program files of a server, by their names in the entry. Unreadable files are left out.
 pub(super) fn digests(
     server: &Server,
     programs: &Programs,
@@ -34,7 +33,7 @@ pub(super) fn digests(
     files
 }
 
-/// Returns the names of files as they are written, and their paths.
+/// Returns the names of the program files in the entry, and their paths.
 pub(super) fn named(server: &Server) -> impl Iterator<Item = (&str, PathBuf)> {
     let launch = match &server.transport {
         Transport::Stdio(launch) => Some(launch),

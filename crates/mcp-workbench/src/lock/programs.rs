@@ -1,7 +1,7 @@
-//! The digests of files that were read, by what changes with the content of a file. Many servers may be one program, which
-//! is read once. The digests of earlier runs come from the server cache, so that a start does not wait until a large program
-//! was read once more. Where only what is approved may be started, the content itself is read: whoever writes through a
-//! mapping of a file can leave its times as they were.
+//! The digests of program files, by file metadata. Servers that run the same program share one digest, and its file is
+//! read once. The digests of earlier runs come from the server cache, so that a start does not wait until a large
+//! program was read again. In `"enforce"` mode the content itself is read: a write through a memory mapping can leave
+//! the times of a file unchanged.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -30,17 +30,17 @@ pub(super) struct Programs {
     known: Mutex<Known>,
 }
 
-/// The digests that are good enough.
+/// The digests that may be reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Recall {
-    /// Those of an earlier run too.
+    /// Those of earlier runs too.
     Cached,
-    /// Those of files that were read after this moment, so that servers which are started together read a file once.
+    /// Only those of files that were read after this moment. Servers that start together still read a file once.
     Since(Instant),
 }
 
 impl Recall {
-    /// Returns which digests are good enough from now on for a server.
+    /// Returns the digests that may be reused for a server from now on.
     pub(crate) fn of(mode: PinMode) -> Self {
         match mode {
             PinMode::Off | PinMode::Notice => Self::Cached,
@@ -52,14 +52,14 @@ impl Recall {
 /// Digests by the stamps of files.
 #[derive(Debug, Default)]
 struct Known {
-    /// Those of files that this process has read, and since when.
+    /// The digests of files that this process has read, and when.
     read: HashMap<String, (Digest, Instant)>,
-    /// Those of earlier runs.
+    /// The digests of earlier runs.
     cached: HashMap<String, Digest>,
 }
 
 impl Programs {
-    /// Takes up digests of an earlier run.
+    /// Adds digests of an earlier run.
     pub(super) fn add_cached(&self, programs: &BTreeMap<String, String>) {
         let programs = programs.iter();
         let programs =
@@ -71,8 +71,7 @@ impl Programs {
         known.cached.extend(programs);
     }
 
-    /// Returns the digests of files that are known and that any later change of the file will show in its stamp, to be used by
-    /// later runs.
+    /// Returns the digests that later runs may use: those of files of which every later change will show in the stamp.
     pub(super) fn cacheable(
         &self,
         files: impl Iterator<Item = PathBuf>,
@@ -88,12 +87,12 @@ impl Programs {
         digests.collect()
     }
 
-    /// Returns the digest of a program; none where it cannot be read, is too large or is the workbench itself, whose
-    /// replacement would not look.
+    /// Returns the digest of a program, or `None` if it cannot be read, is too large, or is the workbench itself,
+    /// because a replaced workbench would not check itself.
     pub(super) fn digest(&self, path: &Path, recall: Recall) -> Option<Digest> {
         let metadata = program(path)?;
         let stamp = stamp(path, &metadata);
-        // Whoever wants the same file at the same time waits for it instead of reading it too.
+        // The map stays locked, so that a concurrent request for the same file waits instead of reading it too.
         let mut known = self.known();
         if let Some(digest) = known.get(&stamp, recall) {
             return Some(digest);
@@ -129,14 +128,14 @@ impl Known {
     }
 }
 
-/// What the system knows of a file that is read; nothing of one that is not.
+/// Returns the metadata of a file that is to be read, or `None` if it is not.
 fn program(path: &Path) -> Option<Metadata> {
     let metadata = fs::metadata(path).ok()?;
     let is_read = metadata.is_file() && metadata.len() <= MAX_PROGRAM_BYTES;
     (is_read && !is_own_program(path)).then_some(metadata)
 }
 
-/// Whether a file is this program.
+/// Returns true if a file is this program.
 fn is_own_program(path: &Path) -> bool {
     static OWN: OnceLock<Option<PathBuf>> = OnceLock::new();
     let own = OWN.get_or_init(|| fs::canonicalize(std::env::current_exe().ok()?).ok());
@@ -155,7 +154,7 @@ fn read(path: &Path) -> io::Result<Digest> {
     }
 }
 
-/// What changes with the content of a file, and what no program but the system can set back.
+/// Returns the metadata that changes with the content of a file and that only the system can reset.
 #[cfg(unix)]
 fn stamp(_: &Path, metadata: &Metadata) -> String {
     use std::os::unix::fs::MetadataExt;
@@ -171,14 +170,14 @@ fn stamp(_: &Path, metadata: &Metadata) -> String {
     )
 }
 
-/// Elsewhere times can be set, and the name has to do.
+/// Other systems let programs set all times, so the stamp includes the name.
 #[cfg(not(unix))]
 fn stamp(path: &Path, metadata: &Metadata) -> String {
     format!("{path:?} {} {:?}", metadata.len(), metadata.modified().ok())
 }
 
-/// Whether any later change of a file will show in its stamp: times of files have steps, and one that was changed twice
-/// within a step may look as after the first time.
+/// Returns true if every later change of a file will show in its stamp. File times have a limited resolution: a second
+/// change within one step may leave the stamp unchanged.
 #[cfg(unix)]
 fn is_settled(metadata: &Metadata) -> bool {
     use std::{

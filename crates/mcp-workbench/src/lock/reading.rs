@@ -1,4 +1,4 @@
-//! Reading the text of a lock file: whole, or not at all.
+//! Parses the text of a lock file. An invalid part makes the whole file unusable.
 
 use std::{collections::BTreeMap, collections::HashSet};
 
@@ -13,39 +13,33 @@ use crate::{
     visible::visible,
 };
 
-/// How the lines begin that a version control system leaves in a file which it could not merge.
+/// The line prefixes that version control leaves in a file with merge conflicts.
 const CONFLICT_MARKS: [&str; 4] = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
 
-/// Why a lock file cannot be used.
+/// A reason why a lock file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LockFault {
-    /// The system does not let us read it.
     #[error("it cannot be read: {0}")]
     Unreadable(String),
-    /// It is larger than any lock file.
     #[error("it is larger than {} MiB", .0 / (1024 * 1024))]
     TooLarge(u64),
-    /// Two versions of it were not merged.
     #[error("line {0} is a merge conflict marker")]
     Conflict(usize),
-    /// It is no JSON text.
     #[error("invalid JSON at line {0}")]
     Syntax(usize),
-    /// It was written by another version of the workbench.
+    /// A different version of the workbench wrote it.
     #[error("its layout is {}, but this version supports only {LAYOUT}{}", visible(.0), newer(.0))]
     Layout(String),
-    /// Somebody else could have written it.
+    /// Other users can write it.
     #[error("{} can write it and so approve anything; {}", .0.writer, .0.remedy())]
     Exposed(AccessFault),
-    /// Something in it is invalid.
     #[error("{} is invalid", visible(.0))]
     Value(String),
-    /// A key stands twice in one object.
     #[error("duplicate key {}", visible(.0))]
     Doubled(String),
 }
 
-/// What to do about a layout that will be known to a later version.
+/// Returns a hint for a layout of a later version.
 fn newer(layout: &str) -> &'static str {
     match layout.parse::<u32>() {
         Ok(layout) if layout > LAYOUT => " (a newer mcp-workbench wrote it: update this one)",
@@ -54,7 +48,7 @@ fn newer(layout: &str) -> &'static str {
 }
 
 impl Lock {
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     pub fn parse(text: &[u8]) -> Result<Self, LockFault> {
         if let Some(line) = conflict(text) {
             return Err(LockFault::Conflict(line));
@@ -99,7 +93,7 @@ impl Lock {
     }
 }
 
-/// The first line that is left from a merge.
+/// Returns the number of the first line with a conflict marker.
 fn conflict(text: &[u8]) -> Option<usize> {
     let mut lines = text.split(|byte| *byte == b'\n');
     let marked = |line: &[u8]| {
@@ -179,7 +173,7 @@ fn digest(value: &RawJson, at: &str) -> Result<Digest, LockFault> {
     digest.ok_or_else(|| LockFault::Value(at.to_owned()))
 }
 
-/// The members of an object, each once.
+/// Returns the members of an object. Duplicate keys are an error.
 fn object(value: &RawJson, at: &str) -> Result<Vec<(String, RawJson)>, LockFault> {
     let Some(members) = value.members() else {
         return Err(LockFault::Value(at.to_owned()));
@@ -195,7 +189,7 @@ fn object(value: &RawJson, at: &str) -> Result<Vec<(String, RawJson)>, LockFault
         .collect())
 }
 
-/// An object whose keys are names.
+/// Parses an object whose keys are names.
 fn named<T>(
     value: &RawJson,
     at: &str,

@@ -1,7 +1,7 @@
-//! Writing the lock file, and the definitions beside it.
+//! Writes the lock file, and the definitions in the server cache.
 //!
-//! Nobody waits for it: [`Pins::record`] is called later, on a thread of its own. A first contact is written then. A change
-//! is written when it has been told, and not before: so it is told once, and never lost.
+//! No request waits for it: [`Pins::record`] runs later, on its own thread. It writes a first contact at once. It
+//! writes a change only after the change was reported, so that each change is reported exactly once.
 
 use std::{
     collections::BTreeSet,
@@ -19,12 +19,12 @@ use super::{
 use crate::{config::write_atomically, ident::ServerIdentifier, visible::visible};
 
 impl Pins {
-    /// Notes that somebody was told what has changed.
+    /// Marks changes as reported.
     pub(crate) fn tell(&self, scope: Scope<'_>) {
         self.state().tell(scope);
     }
 
-    /// Whether there is something to write.
+    /// Returns true if there is something to write.
     pub(crate) fn has_news(&self) -> bool {
         let has_found = {
             let state = self.state();
@@ -33,8 +33,8 @@ impl Pins {
         has_found || self.is_raised()
     }
 
-    /// Writes what was met for the first time, and what has changed and was told. Files are read and written. That
-    /// it cannot be written is told once, and no error.
+    /// Writes first contacts and reported changes. Reads and writes files. A failure is logged once, and is not an
+    /// error.
     pub(crate) fn record(&self) {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let (news, told) = {
@@ -44,7 +44,7 @@ impl Pins {
         if news.is_empty() && !self.is_raised() {
             return;
         }
-        // What takes long is done before others have to wait for the file.
+        // The slow work is done before the file is locked for other processes.
         for found in &news {
             found.observation();
             if let Start::Unlooked(server, _) = &found.start {
@@ -80,7 +80,7 @@ impl Pins {
         }
     }
 
-    /// Makes a change in what others may have written meanwhile.
+    /// Applies a change to the current content of the file, which other processes may have written meanwhile.
     pub(crate) fn change<T>(
         &self,
         change: impl FnOnce(&mut Lock) -> T,
@@ -105,7 +105,7 @@ impl Pins {
         let mut state = self.state();
         state.stamp = stamp(file);
         state.disk = Disk::Known(Arc::clone(&lock));
-        // A change by somebody else stays one that is to be taken up.
+        // A change by another program must still be detected afterwards.
         if state.reported == disk {
             state.reported = state.disk.clone();
         }
@@ -118,7 +118,7 @@ impl Pins {
         }
     }
 
-    /// Stores definitions of a server, as far as the lock file has them.
+    /// Stores those definitions of a server that the lock file refers to.
     pub(crate) fn keep_texts(
         &self,
         lock: &Lock,
@@ -134,7 +134,7 @@ impl Pins {
     }
 }
 
-/// Puts what was found into the lock; returns how many servers and tools are pinned by it.
+/// Adds an observation to the lock. Returns the numbers of newly pinned servers and tools.
 fn take_up(lock: &mut Lock, found: &Found) -> (usize, usize) {
     let observation = found.observation();
     if lock.server(&found.place).is_some() {

@@ -1,4 +1,4 @@
-//! What the task of a server holds of the lock file.
+//! The pins that the task of a server holds.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,18 +19,18 @@ use crate::{
 pub(crate) struct ServerPins {
     pins: Arc<Pins>,
     place: ServerIdentifier,
-    /// How it is started; nothing where it is not, and what it told in an earlier run is at hand.
+    /// The launch, or `None` if the server is not started and its cached tool list is used.
     start: Option<Start>,
-    /// What no definition may hold that is kept.
+    /// Values that no stored definition may contain.
     secrets: Secrets,
 }
 
-/// What may be offered of a list of tools.
+/// The verdict on a list of tools.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ruling {
-    /// Tools that may not be offered, and why.
+    /// The withheld tools, with the reasons.
     pub denied: Vec<(String, String)>,
-    /// What is to be told about the others.
+    /// Notices about the other tools.
     pub notices: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ impl Ruling {
 }
 
 impl ServerPins {
-    /// The pins of a server that is started in this way.
+    /// Creates the pins of a server with this launch.
     pub(crate) fn new(pins: Arc<Pins>, place: ServerIdentifier, launch: Launch) -> Self {
         let start = Some(Start::Known(Arc::new(launch)));
         Self {
@@ -53,8 +53,7 @@ impl ServerPins {
         }
     }
 
-    /// The pins of a server that is started by this entry. In which way that is, is looked at when somebody wants to
-    /// know.
+    /// Creates the pins of a server with this entry. The launch is observed on demand.
     pub(crate) fn unlooked(pins: Arc<Pins>, place: ServerIdentifier, server: Arc<Server>) -> Self {
         let start = Some(Start::Unlooked(server, Arc::clone(&pins.programs)));
         Self {
@@ -63,7 +62,7 @@ impl ServerPins {
         }
     }
 
-    /// The pins of a server that is not started: how it would be is looked at when it is.
+    /// Creates the pins of a server that is not started. Its launch is observed when it starts.
     pub(crate) fn at_rest(pins: Arc<Pins>, place: ServerIdentifier) -> Self {
         Self {
             pins,
@@ -73,13 +72,13 @@ impl ServerPins {
         }
     }
 
-    /// The same for a server whose definitions are not kept where they repeat one of these.
+    /// Sets the values that no stored definition may contain.
     #[must_use]
     pub(crate) fn without_secrets(self, secrets: Secrets) -> Self {
         Self { secrets, ..self }
     }
 
-    /// Returns the mode that holds where the configuration has this one.
+    /// Returns the mode that applies where the configuration has this one.
     pub(crate) fn mode(&self, configured: PinMode) -> PinMode {
         self.pins.mode(&self.place, configured)
     }
@@ -94,7 +93,7 @@ impl ServerPins {
             PinMode::Off | PinMode::Notice => Ok(()),
             PinMode::Enforce => match &self.start {
                 Some(Start::Known(launch)) => self.pins.admit(&self.place, launch),
-                // What was not looked at is not what was approved.
+                // A launch that was not observed is not an approved one.
                 Some(Start::Unlooked(..)) | None => {
                     self.pins.admit(&self.place, &Launch::default())
                 }
@@ -102,24 +101,24 @@ impl ServerPins {
         }
     }
 
-    /// Returns whether somebody has approved exactly this definition of a tool with its finding. That counts whatever is
-    /// done about changes. `code` is that of the finding.
+    /// Returns true if the user has approved exactly this definition of a tool with its finding. This applies in every
+    /// mode. `code` is that of the finding.
     pub(crate) fn releases(&self, tool: (&str, &RawJson), code: &str) -> bool {
         self.pins.releases(&self.place, tool, code)
     }
 
-    /// Returns why a tool with a finding is withheld, with the commands that show and approve it.
+    /// Returns the reason why a tool with a finding is withheld, with the commands that show and approve it.
     pub(crate) fn finding_reason(&self, tool: &str, finding: &str) -> String {
         words::finding_reason(self.pins.program(), &self.place, tool, finding)
     }
 
-    /// Returns why a tool is withheld that nobody can approve, with the command that lists it.
+    /// Returns the reason why a tool that cannot be approved is withheld, with the command that lists it.
     pub(crate) fn fault_reason(&self, fault: &str) -> String {
         words::fault_reason(self.pins.program(), &self.place, fault)
     }
 
-    /// Returns which tools of a server that calls itself so may be offered, by the mode of the configuration. What is found
-    /// is remembered.
+    /// Returns the verdict on the tools of a server with this product name, by the mode of the configuration. Records
+    /// the observation.
     pub(crate) fn rule<'t>(
         &self,
         configured: PinMode,
@@ -141,7 +140,7 @@ impl ServerPins {
         tools: impl Iterator<Item = (&'t str, &'t RawJson)>,
     ) -> Ruling {
         let start = match (mode, &self.start) {
-            // What it told in an earlier run was taken up then.
+            // A cached tool list was recorded in the run that cached it.
             (PinMode::Off, _) | (PinMode::Notice, None) => return Ruling::default(),
             (PinMode::Notice | PinMode::Enforce, Some(start)) => start.clone(),
             (PinMode::Enforce, None) => {

@@ -1,4 +1,4 @@
-//! What a process knows of its lock file, and what was found of servers and is not written yet.
+//! The state of a lock file in memory, and the observations that are not written yet.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,35 +12,35 @@ use super::{
 };
 use crate::ident::{ServerIdentifier, ToolboxName};
 
-/// What is known of a lock file.
+/// The state of a lock file in a process.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// What was on disk when it was last read.
+    /// The content that was last read.
     pub(super) disk: Disk,
-    /// What was on disk when somebody last asked whether that has changed.
+    /// The content when [`is_changed`](super::Pins::is_changed) was last called.
     pub(super) reported: Disk,
-    /// The file when it was last read.
+    /// The stamp of the file when it was last read.
     pub(super) stamp: Option<Stamp>,
-    /// Servers that were met for the first time.
+    /// Servers that were observed for the first time.
     pub(super) first: BTreeMap<Place, Arc<Found>>,
-    /// Servers that have changed, which is not written before it was told.
+    /// Servers with changes that are not reported yet. They are not written before that.
     pub(super) changed: BTreeMap<Place, Arc<Found>>,
-    /// Servers of which it was told that they have changed.
+    /// Servers with changes that are reported and not written yet.
     pub(super) told: BTreeMap<Place, Arc<Found>>,
-    /// What the log has of each server.
+    /// The last differences that were logged for each server.
     logged: BTreeMap<Place, Differences>,
-    /// Servers of which the log has that their lowered `"pin"` does not hold.
+    /// Servers for which the log says that their lowered `"pin"` is ignored.
     pub(super) held: BTreeSet<Place>,
-    /// Whether it was told that the file cannot be used.
+    /// True after the unusable file was reported.
     pub(super) told_unusable: bool,
-    /// Whether it was told that nothing can be written.
+    /// True after the failure to write was reported.
     pub(super) told_unwritable: bool,
 }
 
-/// A toolbox and a server.
+/// The names of a toolbox and a server.
 pub(super) type Place = (String, String);
 
-/// Where something has changed that was told.
+/// The servers whose changes were reported.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Scope<'a> {
     Toolbox(&'a ToolboxName),
@@ -48,7 +48,7 @@ pub(crate) enum Scope<'a> {
 }
 
 impl State {
-    /// Notes that what has changed was told.
+    /// Marks changes as reported.
     pub(super) fn tell(&mut self, scope: Scope<'_>) {
         let changed = std::mem::take(&mut self.changed);
         let (told, left) = changed
@@ -61,20 +61,20 @@ impl State {
         self.changed = left;
     }
 
-    /// What is to be written.
+    /// Returns the observations to write.
     pub(super) fn news(&self) -> Vec<Arc<Found>> {
         let news = self.first.values().chain(self.told.values());
         news.map(Arc::clone).collect()
     }
 
-    /// Forgets what was written, unless something newer was found meanwhile.
+    /// Removes the observations that were written, unless there are newer ones.
     pub(super) fn forget(&mut self, written: &[Arc<Found>]) {
         let is_written = |found: &Arc<Found>| written.iter().any(|it| Arc::ptr_eq(it, found));
         self.first.retain(|_, found| !is_written(found));
         self.told.retain(|_, found| !is_written(found));
     }
 
-    /// Whether the log does not have it; from now on it has.
+    /// Returns true if these differences are not logged yet, and marks them as logged.
     pub(super) fn is_new_to_the_log(
         &mut self,
         place: &ServerIdentifier,
@@ -84,7 +84,6 @@ impl State {
     }
 }
 
-/// What a server is found by.
 pub(super) fn key(place: &ServerIdentifier) -> Place {
     (place.toolbox.to_string(), place.server.to_string())
 }

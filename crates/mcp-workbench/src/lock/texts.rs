@@ -1,5 +1,5 @@
-//! The definitions that are pinned or were seen, in the [server cache](crate::server_cache) so that a difference can be shown
-//! later. The lock file has only their digests. Losing them costs the old side of a difference.
+//! The text of pinned and observed definitions, in the [server cache](crate::server_cache), so that a difference can be
+//! shown later. The lock file has only digests. If the texts are lost, the old side of a difference cannot be shown.
 
 use std::{
     borrow::Cow,
@@ -27,7 +27,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Texts {
     cache: Arc<ServerCache>,
-    /// The lock file; an empty path where there is none.
+    /// The lock file, or an empty path if there is none.
     lock: PathBuf,
 }
 
@@ -39,7 +39,7 @@ impl Texts {
         }
     }
 
-    /// Returns the definition of this digest that a server had.
+    /// Returns the definition of a server with this digest.
     pub(super) fn get(&self, place: &ServerIdentifier, digest: Digest) -> Option<String> {
         let key = self.cache.key(&self.subject(place))?;
         let mut texts = self.cache.read(&key).definitions();
@@ -48,8 +48,8 @@ impl Texts {
         (Digest::of(text.as_bytes()) == digest).then_some(text)
     }
 
-    /// Stores definitions of a server beside those that are stored, as far as they are wanted. They are written one after the
-    /// other, so that only the text of the file is in memory as a whole.
+    /// Adds definitions of a server to the stored ones, if they are wanted. They are written one at a time, so that
+    /// only the text of the file is in memory as a whole.
     pub(super) fn store(
         &self,
         place: &ServerIdentifier,
@@ -82,8 +82,8 @@ impl Texts {
         }
     }
 
-    /// Waits until no other process of this user writes the lock file. The lock is held until the value is dropped. Where it
-    /// cannot be had in time, another process may write at the same time.
+    /// Waits until no other process of this user writes the lock file. The lock is held until the value is dropped. On
+    /// a timeout both processes may write at the same time.
     pub(super) fn exclusive(&self) -> Option<File> {
         let digest = Digest::of(self.lock.as_os_str().as_encoded_bytes());
         let name = format!("{}.guard", &digest.digits()[..32]);

@@ -1,5 +1,5 @@
-//! What is said about a server or a tool that is not what the lock file has. Models and people read it; each sentence
-//! ends with the command that goes on.
+//! The messages about servers and tools that differ from the lock file. Models and people read them; each message ends
+//! with the command to run next.
 
 use std::path::PathBuf;
 
@@ -15,22 +15,20 @@ use crate::{
     visible::visible,
 };
 
-/// The command that shows how a server or a tool differs from what is pinned.
+/// The command that shows the differences between a server or a tool and its pin.
 pub(super) const DIFF: &str = "trust diff";
-/// The command that shows what a server or a tool is, and approves it.
+/// The command that shows and approves a server or a tool.
 pub(super) const APPROVE: &str = "trust approve";
 /// The command that confirms a lowered `"pin"`.
 const PIN: &str = "trust pin";
 /// The command that lists the tools of a server, withheld ones included.
 const LIST: &str = "trust list";
 
-/// How many names a sentence has.
 const MOST_NAMES: usize = 5;
 
-/// Why a server may not be started, or nothing of it be offered.
+/// A reason why a server may not start, or none of its tools be offered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum Denial {
-    /// There is no lock file.
     #[error(
         "it is not approved because there is no lock file '{}'; `{approve}` shows it and approves it",
         visible(&.file.display().to_string())
@@ -40,13 +38,12 @@ pub(crate) enum Denial {
         /// The command that approves it.
         approve: String,
     },
-    /// The configuration is no file, so that there is no place for a lock file.
+    /// The configuration is not a regular file.
     #[error(
         "it is not approved and cannot be, because only a configuration in a regular file has a lock file; move it to a regular \
          file, or remove \"pin\": \"enforce\""
     )]
     NoPlace,
-    /// The lock file cannot be used.
     #[error(
         "it is not approved because the lock file '{}' cannot be used: {fault}; fix or restore it, or remove it and \
          approve everything again with `{approve}`",
@@ -54,12 +51,10 @@ pub(crate) enum Denial {
     )]
     Unusable {
         file: PathBuf,
-        /// What is wrong with it.
         fault: LockFault,
         /// The command that approves everything.
         approve: String,
     },
-    /// The lock file does not have it.
     #[error(
         "it is not approved because it is not in the lock file; `{approve}` shows it and approves it"
     )]
@@ -67,29 +62,29 @@ pub(crate) enum Denial {
         /// The command that approves it.
         approve: String,
     },
-    /// It would be started in another way than was approved.
+    /// Its launch differs from the approved one.
     #[error(
         "it is not what was approved: {} changed; `{diff}` shows the difference, and `{approve}` approves it",
         launch_parts(.parts)
     )]
     Launch {
-        /// The command that shows how it differs.
+        /// The command that shows the difference.
         diff: String,
         /// The command that approves it.
         approve: String,
-        /// The parts that are others.
+        /// The changed parts.
         parts: Vec<String>,
     },
 }
 
-/// How a tool stands to what was approved.
+/// The approval state of a withheld tool.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Standing {
     New,
     Changed,
 }
 
-/// Why a tool is not offered.
+/// Returns the reason why a tool is withheld.
 pub(super) fn tool_denied(
     program: &Invocation,
     place: &ServerIdentifier,
@@ -107,7 +102,8 @@ pub(super) fn tool_denied(
     )
 }
 
-/// Returns why a tool with a finding is withheld. Models read it, so that it says who may approve it.
+/// Returns the reason why a tool with a finding is withheld. Models read it, so it says that only the user can approve
+/// it.
 pub(super) fn finding_reason(
     program: &Invocation,
     place: &ServerIdentifier,
@@ -121,7 +117,7 @@ pub(super) fn finding_reason(
     )
 }
 
-/// Returns why a tool is withheld whose definition is broken.
+/// Returns the reason why a tool with a broken definition is withheld.
 pub(super) fn fault_reason(program: &Invocation, place: &ServerIdentifier, fault: &str) -> String {
     format!(
         "{fault}; `{}` lists the withheld tools",
@@ -129,7 +125,7 @@ pub(super) fn fault_reason(program: &Invocation, place: &ServerIdentifier, fault
     )
 }
 
-/// Returns what is said of a server whose `"pin"` is lowered to a mode.
+/// Returns the notice about a server whose `"pin"` is lowered to a mode.
 pub(super) fn held(program: &Invocation, place: &ServerIdentifier, mode: PinMode) -> String {
     format!(
         "the configuration lowers \"pin\" to \"{}\", but \"enforce\" in the lock file still applies; only the user can \
@@ -139,7 +135,7 @@ pub(super) fn held(program: &Invocation, place: &ServerIdentifier, mode: PinMode
     )
 }
 
-/// What has changed and is taken up.
+/// Returns the notice about reported changes.
 pub(super) fn changes(
     program: &Invocation,
     place: &ServerIdentifier,
@@ -181,7 +177,7 @@ pub(super) fn changes(
     parts.join("; ")
 }
 
-/// A lock file that cannot be used, where nothing depends on it.
+/// Returns the notice about an unusable lock file where nothing depends on it.
 pub(super) fn not_pinned(file: &str, fault: &LockFault) -> String {
     format!(
         "nothing is pinned because the lock file '{}' cannot be used: {fault}; fix or restore it, or remove it to start over",
@@ -189,7 +185,7 @@ pub(super) fn not_pinned(file: &str, fault: &LockFault) -> String {
     )
 }
 
-/// The parts of a launch, by names that a person understands.
+/// Returns the names of launch parts as a person reads them.
 pub(crate) fn launch_parts(parts: &[String]) -> String {
     let shown = parts.iter().map(|part| match part.as_str() {
         SAYS => "its own name or version".to_owned(),

@@ -1,4 +1,4 @@
-//! What is told and what is written, and in which order.
+//! The order of reports and writes.
 
 use bytes::Bytes;
 use rawjson::RawJson;
@@ -32,7 +32,7 @@ fn place() -> ServerIdentifier {
     }
 }
 
-/// What is to be told when the server lists its one tool with this description.
+/// Returns the notices when the server lists its one tool with this description.
 fn told(pins: &Arc<Pins>, description: &str) -> usize {
     let definition = format!(r#"{{"name":"add","description":"{description}"}}"#);
     let definition = RawJson::parse(&Bytes::from(definition)).unwrap();
