@@ -1,5 +1,5 @@
-//! Where the answer to a request goes: a line or a stream of its own, or into the one answer of a batch, which
-//! only revision 2025-03-26 has.
+//! The destination of a response: its own line or stream, or the single response of a batch, which only revision
+//! 2025-03-26 has.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,21 +12,21 @@ use super::{
 };
 use crate::wire::{self, CallOutline, Frame, Message, Outgoing, code};
 
-/// The place for the answer to one request.
+/// The destination of the response to one request.
 pub(super) enum ReplyPlace {
-    /// A line of its own, or the end of the stream of its request.
+    /// Its own line, or the end of the stream of its request.
     Line(ClientOutput),
     /// A part of a batch.
     Batch(BatchPart),
 }
 
 impl ReplyPlace {
-    /// The client as servers see it while they work for this request.
+    /// Returns the client as servers see it while they work for this request.
     pub(super) fn caller(&self, connection: &Arc<Connection>) -> Caller {
         Caller::new(Arc::clone(connection), self.output().clone())
     }
 
-    /// The way to the client while the request runs.
+    /// Returns the output to the client while the request runs.
     pub(super) fn output(&self) -> &ClientOutput {
         match self {
             Self::Line(output) => output,
@@ -41,7 +41,7 @@ impl ReplyPlace {
         }
     }
 
-    /// Gives no answer: the request was cancelled.
+    /// Ends the request without a response, because it was cancelled.
     pub(super) fn withhold(self) {
         match self {
             Self::Line(output) => output.end(),
@@ -50,7 +50,7 @@ impl ReplyPlace {
     }
 }
 
-/// Returns the elements of a batch, if that is what the frame is and the revision has batches.
+/// Returns the elements of a batch, or `None` if the frame is not a batch or the revision has none.
 pub(super) fn elements(connection: &Connection, frame: &Bytes) -> Option<Vec<RawJson>> {
     if !connection.revision().is_some_and(Revision::has_batches) {
         return None;
@@ -59,13 +59,14 @@ pub(super) fn elements(connection: &Connection, frame: &Bytes) -> Option<Vec<Raw
     (!elements.is_empty()).then_some(elements)
 }
 
-/// Takes the messages of a batch; its one answer goes to `output`.
+/// Handles the messages of a batch. The single response goes to `output`.
 pub(super) fn take(connection: &Arc<Connection>, messages: &[RawJson], output: ClientOutput) {
     let batch = BatchPart::new(output);
     for message in messages {
         let mut outline = CallOutline::default();
         match Message::parse_outlined(message.as_bytes(), &mut outline) {
-            // It would come past the checks of its headers, and a listener would keep the others waiting.
+            // Such a request would bypass the checks of its headers, and a subscription would delay the other
+            // responses.
             Ok(Message::Request(request)) if modern::is_modern(&request, &outline) => {
                 let refusal =
                     "Invalid request: a request without a session cannot be part of a batch";
@@ -87,7 +88,7 @@ pub(super) fn take(connection: &Arc<Connection>, messages: &[RawJson], output: C
     }
 }
 
-/// One of the parties that a batch waits for.
+/// A share in a batch. The batch is answered when the last share is dropped.
 #[derive(Clone)]
 pub(super) struct BatchPart(Arc<Batch>);
 
@@ -97,7 +98,7 @@ struct Batch {
 }
 
 impl BatchPart {
-    /// The first party of a new batch: whoever hands out the others.
+    /// Creates a batch, with the share of the task that distributes it.
     pub(super) fn new(output: ClientOutput) -> Self {
         Self(Arc::new(Batch {
             output,
@@ -115,7 +116,7 @@ impl BatchPart {
 }
 
 impl Drop for Batch {
-    /// The last party has gone: the batch is answered, unless nothing in it wanted an answer.
+    /// Sends the response, unless no message of the batch needs one.
     fn drop(&mut self) {
         let answers = self
             .answers

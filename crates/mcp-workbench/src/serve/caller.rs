@@ -1,4 +1,4 @@
-//! The client as a server's task sees it: the way back along which a call came.
+//! The client as a server's task sees it: the way back along the path of a call.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     wire::{self, Frame},
 };
 
-/// The log messages that servers are asked for, where the client has not said which it wants.
+/// The level of log messages that servers are asked for if the client has not set one.
 const UNCHOSEN_LOG_LEVEL: LogLevel = LogLevel::Info;
 
 /// A client, and the stream on which one of its requests is answered.
@@ -35,7 +35,7 @@ impl Caller {
         }
     }
 
-    /// The same, for a request whose progress it wants to hear of under this token.
+    /// Sets the token under which the client wants to receive progress.
     pub(super) fn with_progress_token(mut self, token: Option<RawJson>) -> Self {
         self.progress_token = token;
         self

@@ -1,5 +1,5 @@
-//! `tools/call`: reads its parameters, hands the call to the pipeline and answers the client. A call that waits for
-//! nothing but its server has no task of its own: the server's task answers the client.
+//! `tools/call`: parses its parameters, hands the call to the pipeline and responds to the client. A call that waits
+//! only for its server has no task: the server's task responds to the client.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -29,16 +29,16 @@ pub(super) struct CallParams<'a> {
     all: &'a RawJson,
     name: Cow<'a, str>,
     arguments: Option<RawJson>,
-    /// Set if there are other members than those of every call.
+    /// True if there are members that not every call has.
     has_others: bool,
     pub(super) meta: Option<Box<RequestMeta>>,
-    /// The client's answers to questions that came in place of an earlier answer.
+    /// The client's responses to the questions of an `input_required` result.
     pub(super) retry: Option<Box<Retry>>,
     outline: Option<&'a CallOutline>,
 }
 
 impl<'a> CallParams<'a> {
-    /// Reads the parameters, or says what is wrong with them.
+    /// Parses the parameters. The error names the invalid one.
     pub(super) fn read(
         params: Option<&'a RawJson>,
         outline: &'a CallOutline,
@@ -118,7 +118,7 @@ pub(super) enum Begun {
     Over(Reply),
     /// It calls a tool of a server.
     Call(CallStart),
-    /// It runs a meta-tool that is no call.
+    /// It runs a meta-tool that calls no server.
     Meta(MetaRun),
 }
 
@@ -138,7 +138,7 @@ impl MetaRun {
     }
 }
 
-/// Begins what the parameters of a `tools/call` ask for.
+/// Starts the call that the parameters of a `tools/call` request.
 pub(super) fn begin(
     workbench: &Arc<Workbench>,
     params: CallParams<'_>,
@@ -153,7 +153,7 @@ pub(super) fn begin(
         retry: _,
         outline,
     } = params;
-    // Native mode passes on what the client wrote, also that there are no arguments.
+    // Native mode passes the parameters on as the client wrote them, even without arguments.
     let passed_on = (has_others || arguments.is_none()).then_some(all);
     let arguments = arguments.unwrap_or_else(|| ObjectText::new().finish());
     let context = requester.into_context(meta.map(|meta| *meta));
@@ -222,14 +222,13 @@ impl From<CallReply> for Reply {
     }
 }
 
-/// A request whose call has been sent.
 struct SentRequest {
     connection: Arc<Connection>,
     place: ReplyPlace,
     running: RunningKey,
 }
 
-/// Takes a `tools/call` of a client of the legacy era that was read, whose request has `size` bytes.
+/// Handles a parsed `tools/call` of a legacy client, whose request has `size` bytes.
 pub(super) fn take_begun(
     connection: &Arc<Connection>,
     begun: Begun,
@@ -252,7 +251,7 @@ pub(super) fn take_begun(
     }
 }
 
-/// Sends a call of a client of the legacy era, whose request has `size` bytes.
+/// Sends a call of a legacy client, whose request has `size` bytes.
 fn send_call(
     connection: &Arc<Connection>,
     call: ReadyCall,
@@ -262,7 +261,7 @@ fn send_call(
 ) {
     let server = Arc::clone(call.server());
     let ticket = server.ticket();
-    // Noted before the call is sent, so that its end finds it.
+    // Registered before the call is sent, so that its end finds the entry.
     let running = match connection
         .in_flight()
         .begin(id, Runs::AtServer(server, ticket), size)

@@ -1,5 +1,4 @@
-//! What a legacy client is told without having asked: lists and resources that have changed. A modern client
-//! asks for that.
+//! Unsolicited notifications to a legacy client: changed lists and resources. A modern client subscribes to them.
 
 use std::sync::Arc;
 
@@ -21,7 +20,7 @@ pub(super) async fn tell_changes(connection: &Arc<Connection>) {
             Ok(()) = tools.changed() => tell(connection, "notifications/tools/list_changed", None),
             event = events.recv() => match event {
                 Ok(event) => tell_event(connection, &event),
-                // What was missed is not known, so anything may have changed.
+                // The missed events are unknown, so anything may have changed.
                 Err(RecvError::Lagged(_)) if connection.workbench().native().is_some() => {
                     tell(connection, "notifications/prompts/list_changed", None);
                     tell(connection, "notifications/resources/list_changed", None);

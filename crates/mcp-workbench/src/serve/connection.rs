@@ -1,4 +1,5 @@
-//! One client: what it sends is classified, requests run side by side, and each gets its one answer.
+//! The connection of one client: classifies its messages, runs its requests concurrently, and sends one response to
+//! each.
 
 use std::{
     pin::Pin,
@@ -45,38 +46,37 @@ pub(super) struct Connection {
     context: ServeContext,
     output: ClientOutput,
     id: ClientId,
-    /// Who is behind the client.
+    /// The principal that the client acts for.
     principal: Principal,
-    /// What was agreed on; nothing before `initialize`.
+    /// The result of `initialize`, or `None` before it.
     agreed: Mutex<Option<Arc<Agreed>>>,
-    /// The least urgent log messages that the client wants, if it has said so.
+    /// The lowest level of log messages that the client wants, if it has set one.
     log_level: Mutex<Option<LogLevel>>,
     questions: Arc<Questions>,
     in_flight: InFlight,
     tasks: TaskTracker,
-    /// Whether the client was told of the message that is too large and not over yet.
+    /// True if the refusal of the current oversized message was sent.
     oversized_answered: AtomicBool,
 }
 
 /// How a request is to be understood.
 enum Speaker {
-    /// As part of what was agreed on at the start.
+    /// A request within an initialized session.
     Legacy,
     Modern(ModernRequest),
 }
 
-/// What a client and we have told each other at its start.
+/// The result of `initialize`.
 #[derive(Debug, Clone)]
 pub(super) struct Agreed {
     /// The revision that is spoken.
     pub(super) revision: Revision,
-    /// What the client can do for servers.
     pub(super) capabilities: ClientCapabilities,
-    /// What it says that it is.
+    /// The identity that the client reports.
     pub(super) identity: ClientIdentity,
 }
 
-/// An id for another client.
+/// Returns a new client id.
 pub(super) fn next_client_id() -> ClientId {
     ClientId(CLIENTS.fetch_add(1, Ordering::Relaxed))
 }
@@ -118,7 +118,7 @@ impl Connection {
         &self.tasks
     }
 
-    /// Returns what all connections share.
+    /// Returns the context that all connections share.
     pub(super) fn context(&self) -> &ServeContext {
         &self.context
     }
@@ -128,27 +128,27 @@ impl Connection {
         &self.context.parked
     }
 
-    /// Returns where the client is.
+    /// Returns the location of the client.
     pub(super) fn whereabouts(&self) -> Whereabouts {
         self.context.whereabouts
     }
 
-    /// Who is behind the client.
+    /// Returns the principal that the client acts for.
     pub(super) fn principal(&self) -> Principal {
         self.principal
     }
 
-    /// Whether the client is on this machine.
+    /// Returns true if the client is on this machine.
     pub(super) fn is_here(&self) -> bool {
         self.context.whereabouts == Whereabouts::Here
     }
 
-    /// The way to the client for what belongs to no request.
+    /// Returns the output for messages that belong to no request.
     pub(super) fn output(&self) -> ClientOutput {
         self.output.clone()
     }
 
-    /// What the client can do for servers.
+    /// Returns the client capabilities.
     pub(super) fn capabilities(&self) -> ClientCapabilities {
         self.agreed()
             .map_or_else(ClientCapabilities::default, |agreed| {
@@ -156,7 +156,7 @@ impl Connection {
             })
     }
 
-    /// What the client says that it is.
+    /// Returns the identity that the client reports.
     pub(super) fn identity(&self) -> ClientIdentity {
         let agreed = self.agreed();
         agreed.map_or_else(ClientIdentity::default, |agreed| agreed.identity.clone())
@@ -171,7 +171,7 @@ impl Connection {
         }
     }
 
-    /// What was asked of the client.
+    /// Returns the questions that the client has not answered.
     pub(super) fn questions(&self) -> &Arc<Questions> {
         &self.questions
     }
@@ -181,7 +181,7 @@ impl Connection {
         self.chosen_log_level().unwrap_or(LogLevel::Debug)
     }
 
-    /// The same, if the client has said so.
+    /// Returns the log level, if the client has set one.
     pub(super) fn chosen_log_level(&self) -> Option<LogLevel> {
         *self
             .log_level
@@ -197,18 +197,18 @@ impl Connection {
             .unwrap_or_else(PoisonError::into_inner) = Some(level);
     }
 
-    /// Waits until another request may be read. Cancel-safe.
+    /// Waits until there is room for another request. Cancel-safe.
     pub(super) async fn has_room(&self) {
         self.in_flight.room().await;
         self.output.has_room().await;
     }
 
-    /// Whether another request may be read now.
+    /// Returns true if there is room for another request.
     pub(super) fn has_room_now(&self) -> bool {
         self.in_flight.has_room() && !self.output.is_full()
     }
 
-    /// The client has ended its session: nobody waits for what runs.
+    /// Cancels all requests, because the client has ended its session.
     pub(super) fn abandon(&self) {
         self.questions.give_up();
         self.in_flight.cancel_all();
@@ -280,7 +280,7 @@ impl Connection {
         }
     }
 
-    /// Answers what can be answered at once, in order; everything else runs beside it.
+    /// Responds in order to requests that need no waiting; all others run concurrently.
     fn take_request(
         self: &Arc<Self>,
         request: Request,
@@ -318,7 +318,7 @@ impl Connection {
         }
     }
 
-    /// Answers a request in a task of its own.
+    /// Answers a request in its own task.
     pub(super) fn answer_in_task(
         self: &Arc<Self>,
         answer: ReplyFuture,
@@ -326,7 +326,7 @@ impl Connection {
         place: ReplyPlace,
         size: usize,
     ) {
-        // Noted before the task exists, so that a cancel on the next line finds it.
+        // Registered before the task exists, so that a cancellation on the next line finds it.
         let cancelled = CancellationToken::new();
         let runs = Runs::InTask(cancelled.clone());
         let running = match self.in_flight.begin(id, runs, size) {
@@ -347,8 +347,7 @@ impl Connection {
         });
     }
 
-    /// How a request is to be understood. Every request says that by itself: a client may speak in both
-    /// ways on one connection.
+    /// Determines the era of a request. Each request decides for itself: a client may use both eras on one connection.
     fn speaker(&self, request: &Request, outline: &CallOutline) -> Result<Speaker, Reply> {
         if modern::is_modern(request, outline) {
             let said = ModernRequest::read(request)?;
@@ -380,7 +379,7 @@ impl Connection {
         }
     }
 
-    /// Notes what is agreed on by `initialize`, before anything that was sent behind it is looked at.
+    /// Stores the result of `initialize` before any later message is handled.
     fn agree_if_asked(&self, request: &Request) -> Result<(), Reply> {
         if request.method == "initialize" {
             let agreed = methods::agree(request.params.as_ref())?;
@@ -410,7 +409,7 @@ impl Connection {
         }
     }
 
-    /// Refuses a frame that is no message.
+    /// Refuses a frame that is not a message.
     fn refuse_frame(&self, error: &ParseError, frame: &Bytes) {
         self.output.send(refusal_frame(error, frame));
     }
@@ -436,12 +435,12 @@ impl Connection {
 /// The reply to a request that is being worked on.
 pub(super) type ReplyFuture = Pin<Box<dyn Future<Output = Reply> + Send>>;
 
-/// The answer to a request for which there is no room.
+/// Returns the refusal of a request for which there is no room.
 pub(super) fn too_many() -> Reply {
     Reply::internal_error(format!("more than {MAX_REQUESTS} requests at once"))
 }
 
-/// The frame without carriage returns between its tokens: some readers take them for line ends.
+/// Removes carriage returns between the tokens of a frame, because some readers take them for line ends.
 fn on_one_line(frame: &Bytes) -> Bytes {
     let value = memchr::memchr(b'\r', frame).and_then(|_| RawJson::parse(frame).ok());
     value.map_or_else(

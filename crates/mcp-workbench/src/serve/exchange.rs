@@ -1,6 +1,6 @@
-//! One exchange with a modern client: a request, and the requests by which the client continues it after it was asked
-//! something. To a server's task it is a client like any other. What a legacy server asks in the middle of a call can
-//! only be answered to a modern client as `input_required`: the exchange is parked then, the call runs on, and the
+//! One exchange with a modern client: a request, and the requests with which the client continues it after a question.
+//! A server's task sees it as a client like any other. A modern client can only be asked through an `input_required`
+//! response. If a legacy server asks in the middle of a call, the exchange is parked, the call keeps running, and the
 //! client's next request finds it by its handle.
 
 use std::{
@@ -34,7 +34,7 @@ use crate::{
     workbench::{ReadyCall, Settled},
 };
 
-/// How long to wait for more questions after one, so that those which belong together are asked together.
+/// How long to wait for more questions after one, so that related questions are sent together.
 const GATHERING: Duration = Duration::from_millis(5);
 
 pub(super) struct Exchange {
@@ -60,10 +60,10 @@ struct State {
     questions: u64,
     /// Set while more questions are waited for.
     is_gathering: bool,
-    /// The place where the request runs.
+    /// The way in which the request runs.
     runs: Option<Runs>,
     is_cancelled: bool,
-    /// The reply, if it came while the exchange was parked.
+    /// The reply, if it arrived while the exchange was parked.
     reply: Option<Reply>,
 }
 
@@ -97,7 +97,7 @@ impl Attached {
 }
 
 impl Exchange {
-    /// An exchange that begins with a request of a connection.
+    /// Creates an exchange for a request of a connection.
     pub(super) fn new(connection: &Connection, asks: bool) -> Arc<Self> {
         Arc::new(Self {
             id: next_client_id(),
@@ -109,8 +109,8 @@ impl Exchange {
         })
     }
 
-    /// Attaches a request that the client waits for, of `size` bytes. Returns false if the client has too many, and is
-    /// told so.
+    /// Attaches a request of `size` bytes that the client waits for. If the client has too many, refuses it and returns
+    /// false.
     pub(super) fn attach(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
@@ -141,14 +141,14 @@ impl Exchange {
         true
     }
 
-    /// Continues a parked exchange with the client's answers. What it does not answer, or not with an object, stays
-    /// open.
+    /// Continues a parked exchange with the client's answers. Questions without an answer, or with one that is not an
+    /// object, stay open.
     pub(super) fn resume(self: &Arc<Self>, responses: Option<&RawJson>) {
         let mut state = self.state();
         for question in std::mem::take(&mut state.open) {
             let response = responses.and_then(|it| it.member(&question.key));
             match response.filter(|it| it.kind() == Kind::Object) {
-                // Whoever asked may have lost interest just now.
+                // The server may have withdrawn the question just now.
                 Some(response) => drop(question.answer.send(Answer::Result(response))),
                 None => state.open.push(question),
             }
@@ -179,7 +179,7 @@ impl Exchange {
         });
     }
 
-    /// Runs a request in a task of its own, unless it has been cancelled.
+    /// Runs a request in its own task, unless it has been cancelled.
     pub(super) fn run(self: &Arc<Self>, answer: ReplyFuture) {
         let cancelled = CancellationToken::new();
         let mut state = self.state();
@@ -199,7 +199,7 @@ impl Exchange {
         });
     }
 
-    /// Replies to the client: now if it waits, else when it comes back.
+    /// Replies to the client: now if it waits, otherwise when it comes back.
     pub(super) fn reply(&self, reply: Reply) {
         let mut state = self.state();
         match state.attached.take() {
@@ -221,7 +221,7 @@ impl Exchange {
         }
     }
 
-    /// Cancels the request: nobody waits for it any more, nor answers what it asks.
+    /// Cancels the request and its open questions.
     pub(super) fn cancel(&self) {
         let mut state = self.state();
         state.is_cancelled = true;
@@ -230,7 +230,7 @@ impl Exchange {
         let runs = state.runs.take();
         drop(state);
         for question in open {
-            // An error, because a question that gets no answer at all may be put to another call.
+            // An error, because a question without any response may be sent to a different call.
             let error = ObjectText::new()
                 .member("code", &code::INTERNAL_ERROR)
                 .member("message", "the client did not respond");
@@ -253,7 +253,7 @@ impl Exchange {
         });
     }
 
-    /// Answers the client with the open questions, if there are any, and parks the exchange until it comes back.
+    /// Responds to the client with the open questions, if there are any, and parks the exchange until it comes back.
     fn park(self: &Arc<Self>) {
         let mut state = self.state();
         state.is_gathering = false;
@@ -336,7 +336,7 @@ impl ClientHandle for ModernCaller {
     }
 
     fn notify(&self, frame: Frame) {
-        // Sent while nobody can answer the request, so that nothing follows the answer.
+        // Sent while the state is locked, so that nothing follows the response.
         if let Some(attached) = &self.0.state().attached {
             attached.place.output().notify(frame);
         }
@@ -401,7 +401,7 @@ impl ClientHandle for ModernCaller {
     }
 }
 
-/// Withdraws a question whose answer nobody waits for.
+/// Withdraws a question when the server stops waiting for the answer.
 struct Withdraw {
     exchange: Arc<Exchange>,
     key: String,

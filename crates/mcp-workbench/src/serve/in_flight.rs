@@ -1,5 +1,6 @@
-//! The requests of one client that run: so that a cancel finds them, so that there are not too many, and so that their
-//! end can be waited for. Two requests with one id both run; a cancel of that id means both.
+//! The running requests of one client. They are registered so that a cancellation finds them, so that their number is
+//! bounded, and so that a shutdown can wait for them. Two requests with the same id both run; a cancellation of that id
+//! applies to both.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -26,7 +27,7 @@ pub(super) struct InFlight {
     running: Mutex<Slab<Running>>,
     /// For how many the running ones count. It changes only while they are locked.
     taken: AtomicUsize,
-    /// Whether somebody waits until all have ended.
+    /// True while a task waits until all have ended.
     is_ending: AtomicBool,
     /// There is room again, or all have ended.
     fewer: Notify,
@@ -41,11 +42,11 @@ struct Running {
 }
 
 pub(super) enum Runs {
-    /// In a task of its own, which watches this.
+    /// In its own task, which watches this token.
     InTask(CancellationToken),
     /// At a server, as a call.
     AtServer(Arc<ServerHandle>, CallTicket),
-    /// As part of an exchange with a modern client, which knows where.
+    /// As part of an exchange with a modern client, which tracks it.
     Exchange(Arc<Exchange>),
 }
 
@@ -64,7 +65,7 @@ impl Runs {
 pub(super) struct RunningKey(usize);
 
 impl InFlight {
-    /// Notes a request of `size` bytes. Its id comes back if there is no room for it.
+    /// Registers a request of `size` bytes. Returns its id as the error if there is no room.
     pub(super) fn begin(
         &self,
         id: RequestId,
@@ -77,7 +78,7 @@ impl InFlight {
         if free == 0 {
             return Err(id);
         }
-        // A large one takes what there is.
+        // A large request takes all the room that is left.
         let takes = (1 + size / REQUEST_BYTES).min(free);
         self.taken.store(taken + takes, Ordering::Relaxed);
         let key = running.insert(Running {
@@ -89,8 +90,8 @@ impl InFlight {
         Ok(RunningKey(key))
     }
 
-    /// Forgets a request; returns its id, unless the client has cancelled it and wants no answer. Whoever waits for the
-    /// end goes on after the answer: that is given in the same turn, and there is one thread.
+    /// Removes a request. Returns its id, unless the client has cancelled it and wants no response. A task that waits
+    /// for the end continues after the response, which is sent in the same turn of the single thread.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "a request that has ended cannot be ended again"
@@ -108,7 +109,7 @@ impl InFlight {
         (!ended.is_cancelled).then_some(ended.id)
     }
 
-    /// Whether there is room for another request.
+    /// Returns true if there is room for another request.
     pub(super) fn has_room(&self) -> bool {
         self.taken.load(Ordering::Relaxed) < MAX_REQUESTS
     }
@@ -146,7 +147,7 @@ impl InFlight {
         }
     }
 
-    /// Cancels what runs under this id; an unknown id is nobody's fault.
+    /// Cancels the requests with this id. Unknown ids are ignored, because the response may be on its way.
     pub(super) fn cancel(&self, id: &RequestId) {
         for (_, request) in self.running().iter_mut() {
             if request.id == *id {

@@ -1,5 +1,5 @@
-//! `subscriptions/listen`: a request that is answered when it is over, and until then hears of what changes. What is
-//! told is what it asked for and what can change at all; each message says which request it belongs to.
+//! `subscriptions/listen`: a request that receives notifications of changes, and a response when it ends. It receives
+//! the changes that it asked for and that can happen; each notification names its request.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,10 +30,10 @@ const RESOURCES: &str = "resourcesListChanged";
 const URIS: &str = "resourceSubscriptions";
 const TASK_IDS: &str = "taskIds";
 
-/// How often is looked whether a client that did not keep up has read enough.
+/// How often to check if a slow client has read enough.
 const NEXT_LOOK: Duration = Duration::from_secs(1);
 
-/// Tells a client what changes until the workbench ends. Dropping the future ends it too.
+/// Notifies a client of changes until the workbench ends. Dropping the future ends the subscription too.
 pub(super) async fn listen(
     workbench: &Workbench,
     client: ModernCaller,
@@ -46,7 +46,7 @@ pub(super) async fn listen(
     if filter.names_tasks && !client.capabilities().has_extension(TASKS_EXTENSION) {
         return tasks::extension_missing();
     }
-    // A request without a client has been given up.
+    // A request without a client was abandoned.
     let Some(output) = client.output() else {
         return Reply::internal_error("the client disconnected");
     };
@@ -65,7 +65,7 @@ pub(super) async fn listen(
     Reply::Result(stream.ending())
 }
 
-/// Tells when our own list of tools changes, which it does with the configuration. Nothing else of ours does.
+/// Notifies of changes of our own tool list, which changes with the configuration. Our other lists never change.
 async fn tell_own_changes(workbench: &Workbench, wanted: &Changes, stream: &mut Subscription) {
     let told = Changes {
         tools: wanted.tools,
@@ -83,7 +83,7 @@ async fn tell_own_changes(workbench: &Workbench, wanted: &Changes, stream: &mut 
     }
 }
 
-/// Tells what changes on the servers, until the workbench ends.
+/// Notifies of changes of the servers, until the workbench ends.
 async fn tell_changes(
     workbench: &Workbench,
     native: &Native,
@@ -92,7 +92,7 @@ async fn tell_changes(
     stream: &mut Subscription,
 ) {
     native::open_if_closed(workbench, native, client).await;
-    // What changes from here on is told; what the opening has brought is no change.
+    // Changes count from here on. Opening the toolbox is not a change.
     let mut tools = workbench.tools_changed();
     let mut events = workbench.events();
     let watch = Watch::begin(native, wanted, client).await;
@@ -112,11 +112,11 @@ async fn tell_changes(
     }
 }
 
-/// What a client wants to hear of.
+/// The changes that a client subscribes to.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Filter {
     changes: Changes,
-    /// Whether it also names tasks.
+    /// True if it also names tasks.
     names_tasks: bool,
 }
 
@@ -160,7 +160,7 @@ fn texts(wanted: &RawJson, name: &str) -> Result<Option<Vec<String>>, String> {
     }
 }
 
-/// A filter with what is told of, and nothing else.
+/// Returns a filter with the changes that the client will receive.
 fn filter_of(changes: &Changes) -> RawJson {
     let flags = [
         (TOOLS, changes.tools),
@@ -178,16 +178,16 @@ fn filter_of(changes: &Changes) -> RawJson {
     }
 }
 
-/// What is said to one request that listens.
+/// The output to one subscription.
 struct Subscription {
     id: RequestId,
     output: ClientOutput,
-    /// The client did not keep up, and was not told of something.
+    /// True if the client was too slow and missed a notification.
     missed: bool,
 }
 
 impl Subscription {
-    /// Says what will be told.
+    /// Acknowledges the changes that the client will receive.
     fn acknowledge(&self, changes: &Changes) {
         let params = ObjectText::new()
             .raw("notifications", &filter_of(changes))
@@ -203,7 +203,7 @@ impl Subscription {
         }
     }
 
-    /// Tells what was missed, once the client has read enough.
+    /// Sends the missed notifications once the client has read enough.
     fn catch_up(&mut self, changes: &Changes) {
         if self.missed && !self.output.is_full() {
             self.missed = false;
@@ -224,8 +224,8 @@ impl Subscription {
         }
     }
 
-    /// What was missed is not known, so all that is watched may have changed. Changes of tools are not
-    /// missed: they come another way.
+    /// Reports all watched lists and resources as changed, because the missed changes are unknown. Changes of tools are
+    /// never missed: they come through a different channel.
     fn tell_all(&mut self, changes: &Changes) {
         if changes.prompts {
             self.tell(PROMPTS_CHANGED, None);
@@ -239,7 +239,7 @@ impl Subscription {
         }
     }
 
-    /// The answer to a request that is over.
+    /// Returns the response to a subscription that has ended.
     fn ending(&self) -> RawJson {
         ObjectText::new()
             .member("resultType", "complete")
@@ -247,7 +247,7 @@ impl Subscription {
             .finish()
     }
 
-    /// A notification that says which request it belongs to.
+    /// Returns a notification that names its request.
     fn tagged(&self, method: &str, params: Option<&RawJson>) -> Frame {
         let nothing = ObjectText::new().finish();
         let params = params.unwrap_or(&nothing);
@@ -255,7 +255,7 @@ impl Subscription {
         wire::notification(method, Some(&params.with_member("_meta", &meta)))
     }
 
-    /// A `_meta` that says so, with whatever else it said.
+    /// Adds the id of the request to a `_meta`.
     fn meta(&self, meta: Option<RawJson>) -> RawJson {
         let meta = meta.filter(|meta| meta.kind() == Kind::Object);
         let meta = meta.unwrap_or_else(|| ObjectText::new().finish());
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(text.matches(TOOLS_CHANGED).count(), 1);
     }
 
-    /// What is written to a client whose request has the id 7.
+    /// Returns the frames that are written to a client whose request has the id 7.
     async fn said(speak: impl FnOnce(&mut Subscription)) -> Vec<String> {
         let (output, frames) = PipeOutput::channel();
         let mut subscription = subscription(ClientOutput::Pipe(output));

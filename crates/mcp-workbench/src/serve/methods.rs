@@ -1,4 +1,4 @@
-//! What a client may ask for, and our answers.
+//! The methods of legacy clients, and our responses.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ use crate::{
 pub(super) enum Requester {
     /// A client that we have agreed on something with.
     Legacy(Caller),
-    /// A client that says everything with every request.
+    /// A client that describes itself in every request.
     Modern {
         client: ModernCaller,
-        /// What it answers to questions that came in place of an earlier answer.
+        /// Its responses to the questions of an `input_required` result.
         retry: Option<Box<Retry>>,
     },
 }
@@ -43,7 +43,7 @@ impl Requester {
         }
     }
 
-    /// What a call carries besides its arguments.
+    /// Returns the context of a call.
     pub(super) fn into_context(self, meta: Option<RequestMeta>) -> CallContext {
         let (progress_token, relayed) = match meta {
             Some(meta) => (meta.progress_token, meta.relayed),
@@ -81,7 +81,6 @@ pub(super) enum Reply {
     Called(Spliced),
     Error {
         code: i64,
-        /// Why, in words.
         message: String,
     },
     /// The refusal of a server, as it sent it.
@@ -107,7 +106,7 @@ impl Reply {
         }
     }
 
-    /// The refusal of a request whose handler panicked.
+    /// Returns the refusal of a request whose handler panicked.
     pub(super) fn panicked(panicked: Panicked) -> Self {
         Self::internal_error(panicked.to_string())
     }
@@ -120,7 +119,7 @@ impl Reply {
         }
     }
 
-    /// The refusal of a resource that nobody has, as the legacy era has it.
+    /// Returns the refusal of an unknown resource in the form of the legacy era.
     pub(super) fn resource_not_found(uri: &str) -> Self {
         let error = json!({
             "code": RESOURCE_NOT_FOUND,
@@ -138,7 +137,7 @@ impl Reply {
     }
 }
 
-/// What is agreed on with a client that sends `initialize`.
+/// Negotiates with a client that sends `initialize`.
 pub(super) fn agree(params: Option<&RawJson>) -> Result<Agreed, Reply> {
     let wanted = params.and_then(|params| params.member("protocolVersion"));
     let wanted = wanted.as_ref().and_then(RawJson::as_text);
@@ -181,8 +180,8 @@ pub(super) fn identity() -> Value {
     })
 }
 
-/// What a legacy client may make use of. The list of tools changes with the configuration, and in dynamic mode when a
-/// toolbox is opened.
+/// Returns our capabilities for a legacy client. The list of tools changes with the configuration, and in dynamic mode
+/// when a toolbox is opened.
 fn own_capabilities() -> Value {
     json!({ "logging": {}, "resources": {}, "tools": { "listChanged": true } })
 }
@@ -198,7 +197,7 @@ pub(super) async fn answer(
     match (&*request.method, workbench.native()) {
         ("initialize", _) => initialize(workbench, caller, revision).await,
         ("ping", _) => Reply::Result(ObjectText::new().finish()),
-        // One that can be read has been taken by the pipeline.
+        // The pipeline has taken every valid call.
         ("tools/call", _) => unreadable_call(params),
         (method, Some(native)) => {
             if method == "logging/setLevel" {
@@ -220,7 +219,7 @@ pub(super) async fn answer(
     }
 }
 
-/// A list of ours, which has one page.
+/// Returns one of our lists, which have one page.
 pub(super) fn only_page(params: Option<&RawJson>, items: &str, list: &[RawJson]) -> Reply {
     let cursor = params.and_then(|params| params.member("cursor"));
     if cursor.is_some_and(|cursor| cursor.kind() != Kind::Null) {
@@ -230,8 +229,8 @@ pub(super) fn only_page(params: Option<&RawJson>, items: &str, list: &[RawJson])
     Reply::Own(ObjectText::new().raw(items, &list).finish())
 }
 
-/// Reads a resource that a server has linked to in a result, or a page of a result of ours. Nothing is listed: what servers have is
-/// found through their tools.
+/// Reads a resource that a result of a server links to, or a page of a large result. Resources are not listed, because
+/// they are found through tools.
 pub(super) async fn read_linked(
     workbench: &Workbench,
     requester: Requester,
@@ -244,7 +243,7 @@ pub(super) async fn read_linked(
     };
     let members = params.members().unwrap_or_default();
     if members.iter().filter(|member| member.key == "uri").count() > 1 {
-        // The server may read another one than we have looked at.
+        // The server may read a different one than we have checked.
         return Reply::invalid_params("uri: duplicate key");
     }
     if budget::is_address(&uri) {

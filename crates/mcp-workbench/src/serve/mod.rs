@@ -1,5 +1,5 @@
-//! The client's side: how we are reached, and what a connection has said and asked so far. The
-//! transport hands in messages and takes frames; everything between is in [`connection`].
+//! The client side: the transports, and the state of each connection. A transport hands in messages and takes frames;
+//! everything between is in [`connection`].
 
 use std::{sync::Arc, time::Duration};
 
@@ -34,18 +34,18 @@ mod tasks;
 mod test_pipe;
 mod unreadable;
 
-/// What all connections share. Cheap to clone.
+/// The context that all connections share. Cheap to clone.
 #[derive(Clone)]
 struct ServeContext {
     workbench: Arc<Workbench>,
     /// The calls that wait for modern clients.
     parked: Arc<ParkedCalls>,
-    /// A permit for every request that may listen: those never end by themselves, and must leave room for others.
+    /// The permits for subscriptions. They never end by themselves, and must leave room for other requests.
     listeners: Arc<Semaphore>,
     whereabouts: Whereabouts,
 }
 
-/// Where the clients of a transport are, as far as that is known.
+/// The location of the clients of a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whereabouts {
     Here,
@@ -66,10 +66,10 @@ impl ServeContext {
 /// How many requests listen at once, of all clients.
 const MAX_LISTENERS: usize = 256;
 
-/// How long requests that were read may still take when the end has come.
+/// How long running requests may take to finish at shutdown.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long the last answers may take to be written.
+/// How long the last responses may take to be written.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// The code for a resource that nobody has, in the legacy era.
+/// The error code for an unknown resource, in the legacy era.
 const RESOURCE_NOT_FOUND: i64 = -32002;

@@ -1,4 +1,4 @@
-//! Requests of the modern era: each says by itself who sends it, and is answered without regard to any other.
+//! Requests of the modern era: each describes its client, and is handled independently of all others.
 
 use std::sync::Arc;
 
@@ -31,23 +31,23 @@ use crate::{
     workbench::{CallStart, Workbench},
 };
 
-/// The method that only the modern era has, and that needs nothing to be recognised by.
+/// The method that only the modern era has. It needs no `_meta` to be recognized.
 const DISCOVER: &str = "server/discover";
-/// The method of a request that is answered when it is over.
+/// The method of a subscription, which is answered when it ends.
 const LISTEN: &str = "subscriptions/listen";
 
-/// How long what we say of ourselves may be kept: it changes with the configuration.
+/// Cache hints for our own lists, which change with the configuration.
 const OWN_HINTS: CacheHints = CacheHints {
     ttl_ms: 60_000,
     scope: CacheScope::Public,
 };
-/// How long what servers say of themselves may be kept: one that was not up may be, soon.
+/// Cache hints for the servers' lists: a server that is down may come up soon.
 const NATIVE_HINTS: CacheHints = CacheHints {
     ttl_ms: 10_000,
     scope: CacheScope::Private,
 };
 
-/// Returns whether a request is of the modern era.
+/// Returns true if a request is of the modern era.
 pub(super) fn is_modern(request: &Request, outline: &CallOutline) -> bool {
     let meta = || RequestMeta::of_request(request.params.as_ref(), outline);
     request.method == DISCOVER || meta().is_some_and(|meta| meta.is_modern())
@@ -60,12 +60,12 @@ pub(super) struct ModernRequest {
     pub(super) log_level: Option<LogLevel>,
     pub(super) progress_token: Option<RawJson>,
     pub(super) client_info: Option<RawJson>,
-    /// The client's answers to questions that came in place of an earlier answer.
+    /// The client's responses to the questions of an `input_required` result.
     pub(super) retry: Option<Box<Retry>>,
 }
 
 impl ModernRequest {
-    /// Reads what a request says, or why it cannot be answered.
+    /// Parses the `_meta` of a request, or returns the refusal.
     pub(super) fn read(request: &Request) -> Result<Self, Reply> {
         let params = request.params.as_ref();
         let member = |name: &str| params.and_then(|params| params.member(name));
@@ -77,14 +77,14 @@ impl ModernRequest {
         let retry = (retry != Retry::default()).then(|| Box::new(retry));
         let mut said = Self::new(&meta.unwrap_or_default(), retry)?;
         if request.method == LISTEN {
-            // What servers say while they are made ready to be listened to must not come before the acknowledgement.
+            // Log messages of servers that start for a subscription must not come before the acknowledgement.
             said.log_level = None;
             said.progress_token = None;
         }
         Ok(said)
     }
 
-    /// The same for a request that was taken apart already.
+    /// Creates the requester from a parsed request.
     pub(super) fn new(meta: &RequestMeta, retry: Option<Box<Retry>>) -> Result<Self, Reply> {
         let said = meta
             .modern()
@@ -122,7 +122,7 @@ pub(super) fn unsupported_version(requested: &str) -> Reply {
     Reply::ErrorAsSent(error.finish())
 }
 
-/// Takes a request of `size` bytes: begins an exchange, or continues the one that its state names.
+/// Handles a request of `size` bytes: starts an exchange, or continues the one that its state names.
 pub(super) fn take(
     connection: &Arc<Connection>,
     (request, size): (&Request, usize),
@@ -181,7 +181,7 @@ fn take_begun(exchange: &Arc<Exchange>, workbench: &Arc<Workbench>, begun: Begun
     }
 }
 
-/// Whether a request may be answered with questions.
+/// Returns true if the response to a request may contain questions.
 fn may_ask(method: &str) -> bool {
     matches!(method, "tools/call" | "prompts/get" | "resources/read")
 }
@@ -209,7 +209,7 @@ async fn dispatch(workbench: &Arc<Workbench>, requester: Requester, request: &Re
     match (&*request.method, workbench.native()) {
         (DISCOVER, _) => discover(workbench, requester).await,
         (method, _) if is_legacy_only(method) => Reply::method_not_found(method),
-        // One that can be read has been taken by the pipeline.
+        // The pipeline has taken every valid call.
         ("tools/call", _) => methods::unreadable_call(params),
         (_, Some(native)) => native::answer(workbench, native, requester, request).await,
         ("tools/list", None) => own_list(params, "tools", &meta::definitions(workbench)),
@@ -220,12 +220,12 @@ async fn dispatch(workbench: &Arc<Workbench>, requester: Requester, request: &Re
     }
 }
 
-/// Whether a server may run calls as tasks. In native mode that is announced only if one does.
+/// Returns true if servers may run calls as tasks. In native mode the extension is announced only if one does.
 fn has_tasks(workbench: &Workbench) -> bool {
     workbench.native().is_none_or(Native::has_tasks)
 }
 
-/// Whether only the legacy era has a method.
+/// Returns true for methods that only the legacy era has.
 fn is_legacy_only(method: &str) -> bool {
     matches!(
         method,
@@ -237,7 +237,7 @@ fn is_legacy_only(method: &str) -> bool {
     )
 }
 
-/// A list of ours, which changes only with the configuration.
+/// Returns one of our lists, which change only with the configuration.
 fn own_list(params: Option<&RawJson>, items: &str, list: &[RawJson]) -> Reply {
     match methods::only_page(params, items, list) {
         Reply::Own(list) => Reply::Own(OWN_HINTS.put_on(&list)),
@@ -269,8 +269,8 @@ async fn discover(workbench: &Workbench, requester: Requester) -> Reply {
     Reply::Own(hints.put_on(&RawJson::of(&result)))
 }
 
-/// What a modern client may make use of. The list of tools does not change because of another request, but it does with
-/// the configuration.
+/// Returns our capabilities for a modern client. The list of tools changes with the configuration, but not because of
+/// other requests.
 fn own_capabilities() -> Value {
     json!({
         "logging": {},

@@ -1,4 +1,4 @@
-//! The answers of native mode, as a client gets them.
+//! The responses of native mode.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::{
     workbench::Workbench,
 };
 
-/// Opens the toolbox for the first client, so that what is announced is what the servers have.
+/// Opens the toolbox for the first client, so that the announced capabilities are those of the servers.
 pub(super) async fn introduce(
     workbench: &Workbench,
     native: &Native,
@@ -48,7 +48,7 @@ pub(super) async fn answer(
     // A list is the moment to look again for servers that were not up.
     let lacks = |opened: Arc<Opened>| request.method == "tools/list" && !opened.failures.is_empty();
     let toolbox = native.toolbox();
-    // Or for those that the configuration has got since.
+    // Or for servers that a reload has added since.
     let outdated = request.method.ends_with("/list") && toolbox.is_outdated();
     if !toolbox.is_open().await || outdated || toolbox.opened().is_some_and(lacks) {
         workbench.open_native(&context.client).await;
@@ -59,14 +59,14 @@ pub(super) async fn answer(
 
 fn reply(native: &Native, method: &str, answered: Result<RawJson, NativeError>) -> Reply {
     match answered {
-        // A list is made of those of all servers.
+        // A list combines those of all servers.
         Ok(list) if method.ends_with("/list") => Reply::Own(list),
         Ok(result) => Reply::Result(result),
         Err(error) => refusal(native, method, error),
     }
 }
 
-/// Opens the toolbox if nobody has.
+/// Opens the toolbox if it is closed.
 pub(super) async fn open_if_closed(
     workbench: &Workbench,
     native: &Native,
@@ -77,7 +77,7 @@ pub(super) async fn open_if_closed(
     }
 }
 
-/// Notes which log messages a client wants.
+/// Stores the log level that a client sets.
 pub(super) fn note_log_level(caller: &Caller, params: Option<&RawJson>) {
     let level = params.and_then(|params| params.member("level"));
     let level = level.as_ref().and_then(RawJson::as_text);

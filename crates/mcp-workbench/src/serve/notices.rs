@@ -1,17 +1,17 @@
-//! Notifications that a client may miss: progress and log messages. While the client does not keep up, they wait behind
-//! everything else, and few of them do. Without this a server that logs a lot would delay the results of all others.
+//! Notifications that a client may miss: progress and log messages. For a slow client they wait behind all other
+//! messages, and their number is bounded. Otherwise a server that logs a lot would delay the results of all others.
 
 use std::collections::VecDeque;
 
 use crate::wire::Frame;
 
-/// How many bytes of notifications may wait for a client that does not keep up. More are dropped.
+/// The bound on waiting notifications for a slow client, in bytes. Beyond it they are dropped.
 pub(super) const MAX_NOTICE_BYTES: usize = 1024 * 1024;
-/// How many bytes may wait for a client that keeps up. So much is written at once, and notifications keep their place
-/// among results.
+/// The number of waiting bytes up to which a client counts as fast. They are written at once, and notifications keep
+/// their position among results.
 pub(super) const PROMPT_BYTES: usize = 64 * 1024;
 
-/// The notifications that wait behind everything else.
+/// The notifications that wait behind all other messages.
 #[derive(Default)]
 pub(super) struct Notices {
     waiting: VecDeque<Notice>,
@@ -19,7 +19,7 @@ pub(super) struct Notices {
 }
 
 struct Notice {
-    /// The number of the request that it must not come after the answer of.
+    /// The number of its request. The notification must not come after the response to it.
     request: u64,
     frame: Frame,
 }
@@ -43,7 +43,7 @@ impl Notices {
         Some(frame)
     }
 
-    /// Drops those of a request that is over.
+    /// Drops the notifications of a request that has ended.
     pub(super) fn forget(&mut self, request: u64) {
         let bytes = &mut self.bytes;
         self.waiting.retain(|notice| {

@@ -1,7 +1,6 @@
-//! What goes to one client, in the order in which it was said. Everybody who has something to say
-//! holds a [`ClientOutput`]. Over stdio one task writes all of it; over HTTP every request has a stream of
-//! its own. What waits is counted: a client that does not keep up gets results first and few notifications. One that
-//! does not read is not read from either, and is given up after a minute.
+//! The output to one client, in order. Every sender holds a [`ClientOutput`]. Over stdio one task writes all of it;
+//! over HTTP every request has its own stream. Waiting bytes are counted: a slow client gets results first and few
+//! notifications. From a client that does not read, no more requests are read, and after a minute it is disconnected.
 
 use std::{
     future::{pending, poll_fn},
@@ -31,22 +30,22 @@ use crate::{
     wire::{Frame, Outbox, Outgoing},
 };
 
-/// How many bytes may wait before nothing more is read from the client.
+/// The bound on waiting bytes. Beyond it nothing more is read from the client.
 const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
-/// How long a client may leave unread what is written to it.
+/// How long a client may leave output unread.
 pub(super) const READ_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The way to a client. Cheap to clone.
 #[derive(Clone)]
 pub(super) enum ClientOutput {
-    /// The one pipe that everything goes to.
+    /// The single pipe of a client.
     Pipe(PipeOutput),
-    /// The stream of one request, or that of a session for what belongs to no request.
+    /// The stream of one request, or that of a session for messages that belong to no request.
     Stream(EventStream),
 }
 
 impl ClientOutput {
-    /// Says something that must arrive.
+    /// Sends a message that must arrive.
     pub(super) fn send<'a>(&self, message: impl Into<Outgoing<'a>>) {
         match self {
             Self::Pipe(pipe) => pipe.send(message),
@@ -62,7 +61,7 @@ impl ClientOutput {
         }
     }
 
-    /// Sends progress, or whatever else a client that does not keep up may miss. It never comes after the answer.
+    /// Sends progress, or other notifications that a slow client may miss. They never come after the response.
     pub(super) fn notify(&self, frame: Frame) {
         match self {
             Self::Pipe(pipe) => pipe.notify(pipe.request, frame),
@@ -70,7 +69,7 @@ impl ClientOutput {
         }
     }
 
-    /// Sends a log message, which may be missed as well. On a pipe it may come after the answer.
+    /// Sends a log message, which a slow client may miss too. On a pipe it may come after the response.
     pub(super) fn log(&self, frame: Frame) {
         match self {
             Self::Pipe(pipe) => pipe.notify(NO_REQUEST, frame),
@@ -85,7 +84,7 @@ impl ClientOutput {
         }
     }
 
-    /// Whether the client does not keep up.
+    /// Returns true if the client is slow.
     pub(super) fn is_full(&self) -> bool {
         match self {
             Self::Pipe(pipe) => pipe.is_full(),
@@ -93,8 +92,8 @@ impl ClientOutput {
         }
     }
 
-    /// Whether a server that works for this client alone should wait for it. Streams do not hold up
-    /// anybody: their client may be away and come back, or never.
+    /// Returns true if a server that works for this client alone should wait for it. Streams hold up no server: their
+    /// client may be away and come back, or never.
     pub(super) fn holds_up(&self) -> bool {
         match self {
             Self::Pipe(pipe) => pipe.is_full(),
@@ -102,7 +101,7 @@ impl ClientOutput {
         }
     }
 
-    /// Says the last word on a request. Nothing follows it on the stream of the request.
+    /// Sends the response to a request. Nothing follows it on the stream of the request.
     pub(super) fn answer<'a>(&self, message: impl Into<Outgoing<'a>>) {
         match self {
             Self::Pipe(pipe) => pipe.answer(message),
@@ -122,13 +121,13 @@ impl ClientOutput {
     pub(super) async fn has_room(&self) {
         match self {
             Self::Pipe(pipe) => pipe.has_room().await,
-            // What a session may have waiting is looked at when it posts.
+            // The bound of a session is checked when it posts.
             Self::Stream(_) => {}
         }
     }
 }
 
-/// The number of what belongs to no request.
+/// The number for messages that belong to no request.
 const NO_REQUEST: u64 = 0;
 
 /// The way to a client that reads one pipe. Every request has a share of it.
@@ -139,7 +138,7 @@ pub(super) struct PipeOutput {
     request: u64,
 }
 
-/// Where everything is said; the queue ends with it.
+/// The sending end of the pipe. Dropping it ends the queue.
 struct PipeEnd(Arc<Queue>);
 
 impl Drop for PipeEnd {
@@ -149,14 +148,14 @@ impl Drop for PipeEnd {
     }
 }
 
-/// What was said and is not written yet. Whoever says something puts it where it is written from.
+/// The messages that are not written yet. Senders put them directly into the write buffer.
 #[derive(Default)]
 struct Queue {
     frames: Mutex<Frames>,
     /// How many bytes wait. It changes only while the frames are locked.
     bytes: AtomicUsize,
     requests: AtomicU64,
-    /// Tells the writer that something waits, or that nothing more will come.
+    /// Wakes the writer when a message waits, or when the queue has ended.
     more: Notify,
     fewer: Notify,
 }
@@ -164,11 +163,11 @@ struct Queue {
 #[derive(Default)]
 struct Frames {
     outbox: Outbox,
-    /// What goes into the outbox when it is nearly empty. It is empty whenever the outbox is.
+    /// Notifications that move to the outbox when it is nearly empty. There are none while the outbox is empty.
     notices: Notices,
-    /// Whether nobody has anything to say any more.
+    /// True if no sender is left.
     has_ended: bool,
-    /// Whether nobody writes any more.
+    /// True if the writer has ended.
     is_closed: bool,
 }
 
@@ -177,14 +176,14 @@ impl Queue {
         self.frames.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether something waits; nothing if nothing does and nothing will.
+    /// Returns true if a message waits, or `None` if the queue is empty and has ended.
     fn waits(&self) -> Option<bool> {
         let frames = self.frames();
         let waits = !frames.outbox.is_empty();
         (waits || !frames.has_ended).then_some(waits)
     }
 
-    /// Writes what the pipe takes now. Cancel-safe.
+    /// Writes as much as the pipe takes now. Cancel-safe.
     async fn write_some<W: AsyncWrite + Unpin>(&self, pipe: &mut W) -> io::Result<()> {
         poll_fn(|context| self.poll_write(pipe, context)).await?;
         self.fewer.notify_waiters();
@@ -215,11 +214,11 @@ impl Queue {
     }
 }
 
-/// What the writer takes from an output.
+/// The receiving end of an output, for the writer.
 pub(super) struct QueuedFrames(Arc<Queue>);
 
 impl Drop for QueuedFrames {
-    /// A client that has gone away reads nothing; the connection ends on its own.
+    /// Closes the queue. The client has disconnected, and the connection ends on its own.
     fn drop(&mut self) {
         let mut frames = self.0.frames();
         frames.is_closed = true;
@@ -229,7 +228,7 @@ impl Drop for QueuedFrames {
 }
 
 impl PipeOutput {
-    /// An output, and what its writer takes from it.
+    /// Creates an output, and the receiving end for its writer.
     pub(super) fn channel() -> (Self, QueuedFrames) {
         let queue = Arc::<Queue>::default();
         let output = Self {
@@ -300,7 +299,7 @@ impl PipeOutput {
     }
 }
 
-/// Writes frames until all outputs are gone, or the client is.
+/// Writes frames until all outputs are dropped, or the client has disconnected.
 pub(super) async fn write_frames<W: AsyncWrite + Unpin>(
     queued: QueuedFrames,
     mut pipe: W,
@@ -335,7 +334,7 @@ pub(super) async fn write_frames<W: AsyncWrite + Unpin>(
     pipe.flush().await
 }
 
-/// Flushes a pipe, and returns whether that is done already.
+/// Flushes a pipe. Returns true if that was done at once.
 async fn flushes_at_once<W: AsyncWrite + Unpin>(pipe: &mut W) -> io::Result<bool> {
     poll_fn(|context| match Pin::new(&mut *pipe).poll_flush(context) {
         Poll::Ready(flushed) => Poll::Ready(flushed.map(|()| true)),
@@ -364,7 +363,7 @@ mod tests {
         }
     }
 
-    /// Takes everything at once and is never done with it.
+    /// A pipe that takes all bytes at once and never finishes a flush.
     struct NeverFlushed;
 
     impl AsyncWrite for NeverFlushed {
@@ -405,7 +404,7 @@ mod tests {
             ended = write_frames(queued, NeverFlushed) => panic!("{ended:?}"),
         }
     }
-    /// What a client reads of an output on which this was said before it read anything.
+    /// Returns the frames that a client reads if it starts to read after these messages were sent.
     async fn read_late(speak: impl FnOnce(&ClientOutput)) -> Vec<String> {
         let (output, queued) = PipeOutput::channel();
         let output = ClientOutput::Pipe(output);

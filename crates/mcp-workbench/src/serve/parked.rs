@@ -1,6 +1,6 @@
-//! Exchanges that wait for their clients. A legacy server asks in the middle of a call; a modern client can only be
-//! answered that input is required, and comes back with another request. Until then the exchange is here, found by a
-//! handle that only we can have made, that is its principal's, good once, for the same request, and for a while.
+//! Exchanges that wait for their clients. A legacy server asks in the middle of a call; the only way to ask a modern
+//! client is an `input_required` response, after which it sends another request. Until then the exchange is parked
+//! here. Its handle is sealed, belongs to one principal, works once, only for the same request, and expires.
 
 use std::{
     collections::HashMap,
@@ -41,7 +41,7 @@ pub(super) struct ParkedCalls {
     sealer: Sealer,
     table: Mutex<Table>,
     changed: Notify,
-    /// The tasks of modern requests: they run on while nobody waits for them.
+    /// The tasks of modern requests. They keep running while their client is away.
     pub(super) tasks: TaskTracker,
 }
 
@@ -52,8 +52,8 @@ struct Table {
 }
 
 impl Table {
-    /// Adds an exchange under a handle of its own. Where a principal has too many, its oldest ends: clients forget what
-    /// they were asked, and a call that was forgotten must not be in the way of one that was not.
+    /// Adds an exchange under a new handle. If a principal has too many, its oldest is removed: clients forget
+    /// questions, and a forgotten call must not block a new one.
     fn insert(&mut self, parked: Parked) -> (u64, Option<Parked>) {
         let principal = parked.exchange.principal;
         let same = self.exchanges.iter();
@@ -70,7 +70,7 @@ impl Table {
 /// The state that a client sends back to continue a call.
 pub(super) enum Handle {
     Ours(u64),
-    /// Something that a server has given out, if anything.
+    /// A state that a server has issued, if any.
     NotOurs,
 }
 
@@ -92,7 +92,7 @@ impl ParkedCalls {
         self.sealer.seal(purpose, &handle.to_string())
     }
 
-    /// Returns whose the state is that a client sends back.
+    /// Returns the parked call that the state names, if we have issued it.
     pub(super) fn handle(&self, state: Option<&RawJson>) -> Handle {
         let sealed = state.and_then(RawJson::as_text);
         let content = sealed.and_then(|sealed| self.sealer.open(SealPurpose::ParkedCall, &sealed));
@@ -151,7 +151,7 @@ impl ParkedCalls {
     }
 }
 
-/// Returns the digest of a request, apart from what may differ when it is made again.
+/// Returns the digest of a request without the members that may differ when it is repeated.
 fn digest(request: &Request) -> [u8; 32] {
     let params = request.params.as_ref().map(|params| {
         let params = params.without_members(&["_meta", INPUT_RESPONSES, REQUEST_STATE]);

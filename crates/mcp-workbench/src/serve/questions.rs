@@ -1,4 +1,4 @@
-//! What we have asked the client for a server, under ids of ours, until the client answers.
+//! The questions of servers to a legacy client, under our own ids, until the client answers.
 
 use std::{
     collections::HashMap,
@@ -58,12 +58,12 @@ impl Questions {
         let id = response.id.as_ref().and_then(wire::RequestId::as_u64);
         let asker = id.and_then(|id| self.open().remove(&id));
         if let Some(asker) = asker {
-            // Whoever asked may have lost interest just now.
+            // The server may have withdrawn the question just now.
             let _ = asker.send(response.answer);
         }
     }
 
-    /// The client has gone: nobody will answer.
+    /// Fails all questions, because the client has disconnected.
     pub(super) fn give_up(&self) {
         self.open().clear();
     }
@@ -73,7 +73,7 @@ impl Questions {
     }
 }
 
-/// Tells the client that an answer is no longer wanted, unless it has come.
+/// Cancels a question at the client, unless it was answered.
 struct Withdraw {
     questions: Arc<Questions>,
     output: ClientOutput,

@@ -1,4 +1,4 @@
-//! Reading results that were over their budget: their pages are resources of ours.
+//! Reads results that were over their budget. Their pages are resources of the workbench.
 
 use rawjson::RawJson;
 use serde_json::{Value, json};
@@ -13,10 +13,10 @@ use crate::{
     workbench::{PageError, Workbench},
 };
 
-/// The key under which programs find where a page stands among the others.
+/// The key of the position of a page among the others.
 const PAGE_KEY: &str = "mcp-workbench/page";
 
-/// The page at an address of ours.
+/// Returns the page at one of our addresses.
 pub(super) fn read(workbench: &Workbench, requester: Requester, uri: &str) -> Reply {
     let Some(address) = Address::parse(uri) else {
         return refusal(uri, (uri, 1), PageError::Gone);
@@ -38,7 +38,7 @@ fn contents(uri: &str, address: &Address, page: &str, pages: usize) -> RawJson {
     if address.page < pages {
         place["next"] = Value::from(address.next().to_string());
     }
-    // A part of JSON is no JSON.
+    // A part of a JSON text is not JSON.
     let mime = match address.view {
         View::Json if pages == 1 => "application/json",
         View::Json | View::Text => "text/plain",

@@ -1,4 +1,4 @@
-//! The revisions of the protocol that begin with `initialize`.
+//! The protocol revisions that have `initialize`.
 
 use crate::era::LEGACY_REVISIONS;
 
@@ -8,7 +8,7 @@ pub(super) enum Revision {
     V2024November,
     V2025March,
     V2025June,
-    /// The newest, which is spoken where nothing else was agreed on.
+    /// The newest revision. It is the default.
     #[default]
     V2025November,
 }
@@ -40,17 +40,17 @@ impl Revision {
         LEGACY_REVISIONS[self as usize]
     }
 
-    /// Whether a client takes an event without data, which tells it where to resume.
+    /// Returns true if a client takes an event without data, from which it can resume.
     pub(super) fn has_priming_events(self) -> bool {
         self >= Self::V2025November
     }
 
-    /// Whether a content may be a link to a resource.
+    /// Returns true if a content may be a link to a resource.
     pub(super) fn has_resource_links(self) -> bool {
         self >= Self::V2025June
     }
 
-    /// Whether an array is a batch of messages.
+    /// Returns true if an array is a batch of messages.
     pub(super) fn has_batches(self) -> bool {
         self == Self::V2025March
     }

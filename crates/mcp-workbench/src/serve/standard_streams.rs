@@ -1,5 +1,5 @@
-//! Our own stdin and stdout, without a thread between us and the pipe where that is possible: a hand-off
-//! between threads costs more than everything else that a call does.
+//! Our own stdin and stdout, without a thread between us and the pipe if possible: a hand-off between threads costs
+//! more than the rest of a call.
 
 use std::io;
 
@@ -40,7 +40,8 @@ mod unix {
         let stdin = io::stdin();
         match kind(&stdin)? {
             FileType::Fifo => {
-                // Opened anew where that works, so that being non-blocking is nobody else's business.
+                // Reopened if possible, so that the non-blocking mode does not affect other processes that share the
+                // pipe.
                 let reopened = pipe::OpenOptions::new().open_receiver(Path::new("/dev/stdin"));
                 let pipe = match reopened {
                     Ok(pipe) => pipe,

@@ -1,4 +1,4 @@
-//! Serving one client over stdin and stdout, until one of them ends or we are told to.
+//! Serves one client over stdin and stdout, until one of them ends or the workbench is asked to stop.
 
 use std::{io, sync::Arc};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{call::Principal, pipe::LineReader, rare::Rare, workbench::Workbench};
 
-/// How serving over stdin and stdout ended.
+/// The way in which serving over stdin and stdout ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// The client closed stdin or stdout, or `stop` was done.
@@ -40,14 +40,14 @@ pub(crate) async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = 
         () = read_requests(&connection, &closed, stop) => {}
     }
     end(&workbench, connection).await;
-    // A client that no longer reads must not keep us.
+    // A client that no longer reads must not delay the shutdown.
     match timeout(LAST_WORDS, writer).await {
         Ok(Ok(ended)) => ended,
         Ok(Err(_)) | Err(_) => Ended::AsAsked,
     }
 }
 
-/// Writes to the client until nothing more is said, or it is gone.
+/// Writes to the client until all outputs are dropped, or the client has disconnected.
 async fn write<W: AsyncWrite + Unpin>(
     frames: QueuedFrames,
     pipe: W,
@@ -93,7 +93,7 @@ async fn read_requests(
             line = next => match line {
                 Ok(Some(line)) => {
                     connection.take_line(line);
-                    // What was read with it comes too, so that it goes on in one piece.
+                    // Lines that were read together are handled together, so that they are passed on together.
                     while connection.has_room_now() && let Some(line) = reader.ready_line() {
                         connection.take_line(line);
                     }

@@ -1,5 +1,5 @@
-//! The requests about a task: `tasks/get`, `tasks/update` and `tasks/cancel`. The name that a client has for a task
-//! says which server it belongs to, and is good for nobody else.
+//! The requests about a task: `tasks/get`, `tasks/update` and `tasks/cancel`. The sealed id of a task names its server,
+//! and is valid for its client only.
 
 use rawjson::{ObjectText, RawJson};
 
@@ -64,7 +64,7 @@ pub(super) async fn answer(
     }
 }
 
-/// What is said of a task, whose result may be over the budget of its server. Native mode shows it as it is.
+/// Cuts the result in the state of a task to the budget of its server. Native mode leaves it as it is.
 fn within_budget(
     workbench: &Workbench,
     server: &ServerHandle,

@@ -1,11 +1,11 @@
-//! What is answered to a frame that is no message.
+//! The responses to frames that are not messages.
 
 use bytes::Bytes;
 use rawjson::ScanError;
 
 use crate::wire::{self, Frame, InvalidMessage, ParseError, RequestId, code, recover_id};
 
-/// The answer to a frame that is no message, with its id if one can be found in it.
+/// Returns the response to a frame that is not a message, with its id if the frame contains one.
 pub(super) fn refusal_frame(error: &ParseError, frame: &Bytes) -> Frame {
     let (id, code, message) = refusal(error);
     let deep = matches!(error, ParseError::NotJson(ScanError::TooDeep));
@@ -13,7 +13,7 @@ pub(super) fn refusal_frame(error: &ParseError, frame: &Bytes) -> Frame {
     wire::error(id.or(recovered.as_ref()), code, &message)
 }
 
-/// What is answered to a frame that is no message.
+/// Returns the id, code and message of the response to a frame that is not a message.
 pub(super) fn refusal(error: &ParseError) -> (Option<&RequestId>, i64, String) {
     match error {
         ParseError::NotJson(ScanError::Syntax(_)) => {

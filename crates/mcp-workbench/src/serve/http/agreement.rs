@@ -1,5 +1,5 @@
-//! Whether the headers of a request without a session say what its body says. Whoever stands between a client
-//! and us may have looked at the headers alone, so a contradiction is refused before anything is done.
+//! Checks that the headers of a request without a session match its body. A proxy between a client and us may have
+//! checked the headers alone, so a mismatch is refused before anything is done.
 
 use std::borrow::Cow;
 
@@ -16,26 +16,26 @@ use crate::{
     wire::{self, CallOutline, Frame, Outlined, Request, RequestId, code},
 };
 
-/// Why a request without a session is not taken.
+/// A reason why a request without a session is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum Disagreement {
     #[error("Header mismatch: {0} is required")]
     Missing(String),
     #[error("Header mismatch: {0} appears more than once")]
     Doubled(String),
-    /// A header is not written as it must be.
+    /// The value of a header is malformed.
     #[error("Header mismatch: {0} has an invalid value")]
     Unreadable(String),
-    /// A header says something else than the body.
+    /// The value of a header differs from the body.
     #[error("Header mismatch: {0} does not match the body")]
     Contradicts(String),
-    /// The revision is not spoken without sessions.
+    /// The revision does not exist without sessions.
     #[error("Unsupported protocol version")]
     Version(String),
-    /// The body does not say who sends it.
+    /// The `_meta` of the body is invalid.
     #[error("Invalid params: {0}")]
     Meta(#[from] MetaProblem),
-    /// The body names no level of log messages that there is.
+    /// The body names an unknown log level.
     #[error("Invalid params: _meta: {LOG_LEVEL} is unknown", LOG_LEVEL = era::LOG_LEVEL)]
     LogLevel,
 }
@@ -51,7 +51,7 @@ impl Disagreement {
         }
     }
 
-    /// The answer to the request.
+    /// Returns the response to the request.
     pub(super) fn frame(&self, id: &RequestId) -> Frame {
         let error = ObjectText::new()
             .member("code", &self.code())
@@ -94,7 +94,7 @@ impl<'a> PostedRequest<'a> {
     }
 }
 
-/// Checks what every request without a session has to say, in headers and body.
+/// Checks the headers and members that every request without a session must have.
 pub(super) fn check(headers: &HeaderMap, posted: &PostedRequest<'_>) -> Result<(), Disagreement> {
     let request = posted.request;
     let meta = RequestMeta::of_request(request.params.as_ref(), posted.outline);
@@ -115,14 +115,13 @@ pub(super) fn check(headers: &HeaderMap, posted: &PostedRequest<'_>) -> Result<(
     Ok(())
 }
 
-/// Checks the headers of the arguments in the parameters of a call that the input schema of its tool marks.
-/// Others mean nothing.
+/// Checks the headers of the arguments of a call that the input schema of its tool marks. Other headers are ignored.
 pub(super) fn check_parameters(
     headers: &HeaderMap,
     schema: &RawJson,
     params: Option<&RawJson>,
 ) -> Result<(), Disagreement> {
-    // Marks that cannot be followed bind nobody.
+    // Invalid marks are ignored.
     let marked = ParameterHeader::all_in(schema).unwrap_or_default();
     for parameter in marked {
         let arguments = sole(params, "arguments", &parameter.header)?;
@@ -138,7 +137,7 @@ pub(super) fn check_parameters(
     Ok(())
 }
 
-/// Checks the revision. What the body lacks is the body's fault, and found later.
+/// Checks the revision. Members that the body lacks are checked later.
 fn check_version(headers: &HeaderMap, meta: &RequestMeta) -> Result<(), Disagreement> {
     let named = only(headers, PROTOCOL_VERSION)?;
     let named = named.ok_or_else(|| Disagreement::Missing(PROTOCOL_VERSION.to_owned()))?;
@@ -152,7 +151,7 @@ fn check_version(headers: &HeaderMap, meta: &RequestMeta) -> Result<(), Disagree
     Ok(())
 }
 
-/// Checks that a header says what the body says; neither may say it alone.
+/// Checks that a header has the value of the body. Neither may have a value alone.
 fn check_value(
     headers: &HeaderMap,
     name: &'static str,
@@ -169,7 +168,8 @@ fn check_value(
     }
 }
 
-/// The member that a header repeats. It may stand once: whoever reads the body after us may take another one.
+/// Returns the member that a header repeats. Duplicates are an error, because a later reader of the body may use a
+/// different one.
 fn sole(
     object: Option<&RawJson>,
     name: &str,
@@ -184,7 +184,7 @@ fn sole(
     }
 }
 
-/// The value of a header that may stand once, if it does, without the space around it.
+/// Returns the value of a header without the space around it. Duplicates are an error.
 fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Disagreement> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else {

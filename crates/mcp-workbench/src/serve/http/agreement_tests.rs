@@ -33,7 +33,7 @@ fn request(method: &str, members: &str, meta: &str) -> (Request, CallOutline) {
     }
 }
 
-/// Returns the code that a request is refused with, 0 if it is not. Its outline decides nothing.
+/// Returns the code of the refusal of a request, or 0. Its outline decides nothing.
 fn refused(given: &str, (request, outline): &(Request, CallOutline)) -> String {
     let checked = |outline| check(&headers(given), &PostedRequest { request, outline });
     let none = CallOutline::default();
@@ -125,7 +125,7 @@ fn the_name_stands_in_a_header() {
         (echo, "mcp-name:", "-32020"),
         (echo, "mcp-name:echo;mcp-name:echo", "-32020"),
         (echo, "", "-32020"),
-        // What the body lacks is for the method to refuse, but a header must not say it alone.
+        // The method refuses a body without it, but a header must not have it alone.
         ("", "", "0"),
         ("", "mcp-name:echo", "-32020"),
     ] {

@@ -1,4 +1,4 @@
-//! Bodies of answers: one message as JSON, or a stream of events. Neither copies a large result.
+//! Response bodies: one message as JSON, or a stream of events. Neither copies a large result.
 
 use std::{
     collections::VecDeque,
@@ -26,7 +26,7 @@ use crate::wire::Frame;
 /// Bytes that are all there.
 #[derive(Default)]
 pub(super) struct PartsBody {
-    /// Those that were given out are empty.
+    /// The parts of the message. Those that were taken are empty.
     parts: [Bytes; 3],
 }
 
@@ -72,18 +72,18 @@ impl Body for PartsBody {
 /// The events of a stream, as long as it goes on.
 pub(super) struct EventBody {
     reader: StreamReader,
-    /// What is to be sent before the next event.
+    /// The bytes to send before the next event.
     parts: VecDeque<Bytes>,
     silence: Pin<Box<Sleep>>,
     opening: Opening,
 }
 
-/// How a stream of events begins, and whether it can be resumed.
+/// The beginning of a stream of events. It says if the stream can be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening {
-    /// With an event without data that says where to resume, and when.
+    /// An event without data with the position and delay for resuming.
     Priming,
-    /// With a comment, for clients that would take such an event for a message.
+    /// A comment, for clients that would take such an event for a message.
     Comment,
     /// With a comment, and no event has an id: it cannot be resumed.
     Passing,
@@ -152,7 +152,7 @@ fn next_part(parts: &mut VecDeque<Bytes>) -> Option<BodyFrame<Bytes>> {
     parts.find(|part| !part.is_empty()).map(BodyFrame::data)
 }
 
-/// A message as an event. It stands on one line, so line ends between the parts of its JSON go.
+/// Returns a message as an event. An event is one line, so line ends between the tokens of the JSON are replaced.
 fn event(id: Option<EventId>, frame: Frame) -> VecDeque<Bytes> {
     let mut text = frame.into_parts();
     if let Some(last) = text.iter_mut().rfind(|part| !part.is_empty()) {
@@ -167,7 +167,7 @@ fn event(id: Option<EventId>, frame: Frame) -> VecDeque<Bytes> {
     parts
 }
 
-/// The text with spaces in place of line ends. In JSON they stand only where white space may.
+/// Replaces line ends with spaces. In JSON they appear only between tokens.
 pub(super) fn without_line_ends(text: Bytes) -> Bytes {
     if memchr2(b'\n', b'\r', &text).is_none() {
         return text;

@@ -1,5 +1,5 @@
-//! The open connections: how many there may be, and which one is closed to make room. A connection is a guest until
-//! it brings a request with a valid token. Guests have a share of their own, so they cannot keep clients out.
+//! The open connections: their bound, and the choice of the one to close to make room. A connection is a guest until it
+//! brings a request with a valid token. Guests have a separate bound, so they cannot keep clients out.
 
 use std::{
     collections::BTreeMap,
@@ -37,7 +37,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Closes the connection. Its task is dropped where it waits, which costs the task nothing until then.
+    /// Closes the connection. Its task is dropped at the point where it waits.
     fn close(self) {
         if let Some(task) = self.task {
             task.abort();
@@ -46,8 +46,8 @@ impl Entry {
 }
 
 impl Table {
-    /// Closes the admitted connection that has waited longest for its client to send a request. Returns whether there
-    /// was one.
+    /// Closes the admitted connection that has waited longest for its client to send a request. Returns false if there
+    /// is none.
     fn close_idlest(&mut self) -> bool {
         let idle = self.admitted.iter().filter(|(_, it)| it.turns.is_clients());
         let idlest = idle.min_by_key(|(_, entry)| entry.turns.waiting_since());
@@ -65,8 +65,8 @@ impl Connections {
         })
     }
 
-    /// Adds a connection as a guest. If there are too many guests, the oldest is closed: whoever has a token has
-    /// shown it long before.
+    /// Adds a connection as a guest. If there are too many guests, the oldest is closed: a client with a token would
+    /// have sent it long before.
     pub(super) fn add(self: &Arc<Self>) -> Place {
         let mut table = self.table();
         if table.guests.len() >= MAX_GUESTS
@@ -98,7 +98,7 @@ impl Connections {
         }
     }
 
-    /// Returns the connections whose clients do not read what is written to them.
+    /// Returns the connections whose clients do not read.
     pub(super) fn stalled(&self) -> Vec<Held<u64>> {
         let table = self.table();
         let all = table.guests.iter().chain(&table.admitted);
@@ -141,8 +141,8 @@ impl Place {
         &self.turns
     }
 
-    /// Makes the connection one of a client, which is no guest any more. Returns false if there are too many and all
-    /// of them have a request under way.
+    /// Moves the connection from the guests to the clients. Returns false if there are too many clients and all of them
+    /// have a running request.
     pub(super) fn admit(&self) -> bool {
         if self.turns.is_admitted() {
             return true;
@@ -177,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection that serves nobody, and its task.
+    /// Returns an idle connection, and its task.
     fn connect(connections: &Arc<Connections>) -> (Place, JoinHandle<()>) {
         let place = connections.add();
         let task = TaskTracker::new().spawn(pending());

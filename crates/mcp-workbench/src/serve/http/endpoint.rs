@@ -1,4 +1,4 @@
-//! The endpoint: what POST, GET and DELETE mean.
+//! The endpoint: handles POST, GET and DELETE.
 
 use std::sync::Arc;
 
@@ -40,11 +40,11 @@ pub(super) struct Endpoint {
     pub(super) stateless: Arc<Stateless>,
     /// A permit for every MiB of all bodies that are being read.
     pub(super) body_room: Arc<Semaphore>,
-    /// The bytes that are held for all clients.
+    /// The bytes that wait for all clients.
     pub(super) unread: Arc<UnreadBudget>,
 }
 
-/// What the requests of one connection wait for, one after the other.
+/// The timers of the requests of one connection, which run one after the other.
 #[derive(Default)]
 pub(super) struct Waits {
     /// The next bytes of a body.
@@ -54,7 +54,7 @@ pub(super) struct Waits {
 }
 
 impl Endpoint {
-    /// Answers a request. Who may come here at all has been checked before.
+    /// Handles a request that has passed the guard.
     pub(super) async fn take(
         &self,
         request: Request<Incoming>,
@@ -111,7 +111,7 @@ async fn take_post(
     }
 }
 
-/// The session that a message is posted to. A request without sessions may name one, which means nothing.
+/// Returns the session that a message is posted to. A request without a session may name one, which is ignored.
 fn find_posted(
     endpoint: &Endpoint,
     principal: Principal,
@@ -128,8 +128,8 @@ fn find_posted(
     }
 }
 
-/// Whether a message stands for itself: by what its body says, and outside of sessions also by the revision
-/// that its headers name. `initialize` begins a session whatever they name.
+/// Returns true if a message belongs to no session: because of its body, and outside of sessions also because of the
+/// revision in its headers. `initialize` starts a session in any case.
 fn is_stateless(
     message: &Message,
     outline: &CallOutline,
@@ -148,7 +148,7 @@ fn is_stateless(
     }
 }
 
-/// A message that stands for itself.
+/// Handles a message without a session.
 async fn take_stateless(
     endpoint: &Endpoint,
     (principal, waits): (Principal, &Waits),
@@ -162,7 +162,7 @@ async fn take_stateless(
             let exchange = stateless.begin_request(context, principal, headers, request)?;
             Ok(exchange.answer(&waits.first_word).await)
         }
-        // It belongs to no request and to no session, so there is nobody whom it could concern.
+        // It belongs to no request and to no session, so it is ignored.
         Message::Notification(_) => Ok(empty(StatusCode::ACCEPTED)),
         Message::Response(_) => Err(Refusal::NothingAsked),
     }
@@ -186,7 +186,7 @@ impl Posted {
         }
     }
 
-    /// Reads a body. What it relays will stand on one line.
+    /// Parses a body. The parts that are relayed are put on one line.
     fn of(body: &Bytes, session: Option<&Session>) -> Result<Self, Refusal> {
         let posted = Self::read(body, session)?;
         let one_line = without_line_ends(body.clone());
@@ -197,7 +197,7 @@ impl Posted {
         Self::read(&one_line, session)
     }
 
-    /// Whether something in it wants an answer.
+    /// Returns true if a message in it needs a response.
     fn wants_answer(&self) -> bool {
         match self {
             Self::Message(message, _) => matches!(message, Message::Request(_)),
@@ -251,7 +251,7 @@ async fn take_posted(
 ) -> Result<Response, Refusal> {
     let wants_answer = posted.wants_answer();
     let stream = match posted {
-        // What wants no answer says nothing, so no stream is begun for it.
+        // A message without a response sends nothing, so it gets no stream.
         Posted::Message(..) if !wants_answer => session.streams.standalone(),
         _ => session.begin_stream()?,
     };
@@ -271,7 +271,7 @@ async fn take_posted(
     answer(session, waits, &stream).await
 }
 
-/// The answer to a request: JSON if it is the first thing to say, otherwise events.
+/// Returns the response to a request: JSON if the response is the first message, otherwise events.
 async fn answer(
     session: &Arc<Session>,
     waits: &Waits,
@@ -281,13 +281,13 @@ async fn answer(
     let end = Instant::now() + FIRST_WORD;
     match waits.first_word.until(end, beginning).await {
         Some(Beginning::Answer(frame)) => Ok(response::json(StatusCode::OK, frame)),
-        // It was cancelled: there is no answer, and nothing to wait for.
+        // The request was cancelled, so there is no response to wait for.
         Some(Beginning::Nothing) => Ok(empty(StatusCode::ACCEPTED)),
         Some(Beginning::Events) | None => events(session, stream.id(), None),
     }
 }
 
-/// Listens to what belongs to no request, or goes on with a stream that broke off.
+/// Opens the stream for messages that belong to no request, or resumes an interrupted stream.
 fn take_get(
     endpoint: &Endpoint,
     principal: Principal,
@@ -329,11 +329,11 @@ fn find_session(
     }
 }
 
-/// A stream as a response, from after an event on, or from what was not sent yet.
+/// Returns a stream as a response, after an event, or from the first event that was not sent.
 fn events(session: &Session, stream: u64, after: Option<u64>) -> Result<Response, Refusal> {
     let reader = match session.streams.attach(stream, after) {
         Attachment::Reader(reader) => reader,
-        // To those who read events this says: do not come back.
+        // For readers of event streams this status means: do not reconnect.
         Attachment::Over => return Ok(empty(StatusCode::NO_CONTENT)),
         Attachment::Unknown => return Err(Refusal::UnknownEvent),
     };

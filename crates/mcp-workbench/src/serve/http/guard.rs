@@ -1,6 +1,5 @@
-//! Who may talk to us at all: checked for every request, whatever its path and method, before anything
-//! of its body is read. A page in a browser can make requests to any address, but not with a host or an
-//! origin of our own.
+//! Access control for every request, whatever its path and method, before its body is read. A page in a browser can
+//! make requests to any address, but not with one of our hosts or origins.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -26,7 +25,7 @@ pub(crate) struct AllowedHost {
     port: Option<u16>,
 }
 
-/// Why a text is no host.
+/// A text that is not a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected HOST or HOST:PORT")]
 pub(crate) struct InvalidHost;
@@ -83,7 +82,7 @@ impl<'a> Host<'a> {
 }
 
 impl Guard {
-    /// Checks a request that came to the address `local`. Gives whose it is.
+    /// Checks a request that came to the address `local`. Returns its principal.
     pub(super) fn check<B>(
         &self,
         request: &Request<B>,
@@ -131,7 +130,7 @@ impl Guard {
         }
     }
 
-    /// Whether a host is one of ours; without a port it has the default one.
+    /// Returns true if a host is one of ours. Without a port it has the default one.
     fn is_ours(&self, host: Host<'_>, default_port: u16, local: SocketAddr) -> bool {
         let our_port = host.port.unwrap_or(default_port) == self.address.port();
         let local = local.ip().to_canonical();
@@ -165,7 +164,7 @@ fn check_token(tokens: &Tokens, headers: &HeaderMap) -> Result<Principal, Refusa
     tokens.holder(token.trim()).ok_or(Refusal::WrongToken)
 }
 
-/// The value of a header that may stand once, if it does.
+/// Returns the value of a header. Duplicates are an error.
 fn only(headers: &HeaderMap, name: header::HeaderName) -> Result<Option<&str>, ()> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else {

@@ -1,4 +1,4 @@
-//! The headers of MCP and of content, read.
+//! Parses the headers of MCP and of content.
 
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 
@@ -12,10 +12,10 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 pub(super) const JSON: &str = "application/json";
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
-/// What a client of the protocol accepts.
+/// The value of `Accept` of every MCP client.
 const BOTH: &str = "application/json, text/event-stream";
 
-/// The session that a request names; an unreadable name is nobody's.
+/// Returns the session that a request names. An unreadable name counts as an unknown session.
 pub(super) fn session_id(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(SESSION_ID).iter();
     let value = values.next()?;
@@ -23,12 +23,12 @@ pub(super) fn session_id(headers: &HeaderMap) -> Option<&str> {
     Some(value.to_str().ok().filter(|_| !twice).unwrap_or(""))
 }
 
-/// What a request says of the revision that it is written in.
+/// The revision that a request names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NamedRevision {
-    /// One that has sessions, or nothing, which is fine within a session.
+    /// A revision with sessions, or no revision, which is valid within a session.
     WithSessions,
-    /// Another one: without sessions, or unknown.
+    /// A revision without sessions, or an unknown one.
     Other,
 }
 
@@ -52,8 +52,8 @@ pub(super) fn last_event(headers: &HeaderMap) -> Result<Option<EventId>, Refusal
     id.map(Some).ok_or(Refusal::UnknownEvent)
 }
 
-/// Refuses content that is not declared to be JSON. That alone keeps out what a page in a browser can
-/// send without asking first.
+/// Refuses content that is not declared to be JSON. That alone blocks the requests that a page in a browser can send
+/// without a preflight.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
     let mut values = headers.get_all(header::CONTENT_TYPE).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
@@ -72,7 +72,7 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
 pub(super) fn check_accept(headers: &HeaderMap, types: &[&'static str]) -> Result<(), Refusal> {
     match headers.get(header::ACCEPT) {
         None => return Ok(()),
-        // As every client of the protocol says it.
+        // The usual value, checked without parsing.
         Some(value) if value == BOTH => return Ok(()),
         Some(_) => {}
     }
@@ -87,7 +87,7 @@ pub(super) fn check_accept(headers: &HeaderMap, types: &[&'static str]) -> Resul
     Ok(())
 }
 
-/// Whether a range of `Accept` takes a type.
+/// Returns true if a range of `Accept` covers a type.
 fn covers(range: &str, wanted: &str) -> bool {
     let mut parts = range.split(';').map(str::trim);
     let range = parts.next().unwrap_or_default();

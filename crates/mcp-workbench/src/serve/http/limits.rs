@@ -1,11 +1,12 @@
-//! The bounds of serving over HTTP; docs/http.md lists them with what happens beyond each.
+//! The bounds of serving over HTTP. docs/http.md lists them with their effects.
 
 use std::time::Duration;
 
-/// How many connections of clients there may be at once.
+/// The bound on concurrent connections of clients.
 pub(super) const MAX_CONNECTIONS: usize = 512;
-/// How many connections there may be besides on which no request had a valid token. More than are accepted between
-/// two turns of a new connection (128), so that a flood does not close one before its request is read.
+/// The bound on connections without a request that had a valid token. It is larger than the number of connections that
+/// are accepted between two turns of a new connection (128), so that a flood does not close one before its request is
+/// read.
 pub(super) const MAX_GUESTS: usize = 256;
 /// How many bytes the head of a request may have.
 pub(super) const MAX_HEADER_BYTES: usize = 32 * 1024;
@@ -17,16 +18,13 @@ pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// How many bytes the bodies that are being read may have together, in MiB.
 pub(super) const MAX_BODIES_MIB: usize = 256;
-/// How long a body may pause.
 pub(super) const BODY_PAUSE: Duration = Duration::from_secs(30);
-/// How long a body may take in all.
 pub(super) const BODY_TIMEOUT: Duration = Duration::from_mins(5);
-/// How many bytes of a body are read and thrown away after it was refused. Without it the system would reset the
-/// connection, and a client that sends before it reads would not get the refusal.
+/// The part of a refused body that is read and discarded. Without it the system would reset the connection, and a
+/// client that sends before it reads would not get the refusal.
 pub(super) const MAX_DISCARDED_BYTES: usize = 16 * 1024 * 1024;
-/// How long that may take.
 pub(super) const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a client may leave unread what is written to it.
+/// How long a client may leave output unread.
 pub(super) const WRITE_PATIENCE: Duration = Duration::from_mins(1);
 
 /// How many sessions there may be at once.
@@ -40,29 +38,29 @@ pub(super) const MAX_STATELESS: usize = 384;
 /// How many bytes of a request without a session may wait to be read before it gets no more notifications.
 pub(super) const MAX_UNSENT_STATELESS: usize = 4 * 1024 * 1024;
 
-/// How long a request may take until its answer becomes a stream, which can be resumed.
+/// How long a request may run before its response becomes a stream, which can be resumed.
 pub(super) const FIRST_WORD: Duration = Duration::from_secs(1);
 /// How often a silent stream shows that it is alive.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long a client should wait before it resumes a stream, in milliseconds.
 pub(super) const RETRY_MS: u64 = 1000;
-/// How many bytes may be held for all clients together: responses that were not read, and what is kept to be sent
-/// again. As much as the bodies of requests may have.
+/// The bound on bytes that are stored for all clients together: unread responses, and sent events that can be resent.
+/// It equals the bound on the bodies of requests.
 pub(super) const MAX_UNREAD_BYTES: usize = 256 * 1024 * 1024;
-/// How many bytes are left when some had to be dropped.
+/// The bytes that remain after dropping.
 pub(super) const UNREAD_BYTES_AFTER_DROPPING: usize = MAX_UNREAD_BYTES / 4 * 3;
-/// How many bytes a response must have to be dropped. The error that takes its place is smaller.
+/// The size from which a response may be dropped. The error that replaces it is smaller.
 pub(super) const MIN_DROPPED_BYTES: usize = 1024;
-/// How many bytes of a session may wait to be read before it gets no more notifications and may make
-/// no more requests. Sessions with more are the first whose responses are dropped.
+/// The bytes of a session that may wait to be read before it gets no more notifications and may make no more requests.
+/// Responses of sessions beyond the bound are dropped first.
 pub(super) const MAX_UNSENT_BYTES: usize = 32 * 1024 * 1024;
-/// How many messages that belong to no request may wait for a client that does not listen.
+/// The bound on messages that belong to no request and wait for a client without an open stream.
 pub(super) const MAX_UNHEARD: usize = 64;
-/// How many bytes of a session that were sent are kept, to be sent again.
+/// The bound on sent bytes of a session that are stored to be resent.
 pub(super) const MAX_KEPT_BYTES: usize = 4 * 1024 * 1024;
-/// How many events of one stream that were sent are kept.
+/// The bound on sent events of one stream that are stored.
 pub(super) const MAX_KEPT_EVENTS: usize = 256;
-/// How many streams of a session that have ended are kept.
+/// The bound on ended streams of a session that are stored.
 pub(super) const MAX_ENDED: usize = 64;
-/// For how long they are kept.
+/// How long ended streams are stored.
 pub(super) const ENDED_KEPT: Duration = Duration::from_mins(5);

@@ -1,4 +1,4 @@
-//! Accepting connections, each a task of its own, and the order of the end.
+//! Accepts connections, runs each in its own task, and shuts them down in order.
 
 use std::{convert::Infallible, future::poll_fn, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -32,7 +32,7 @@ use crate::{
     workbench::Workbench,
 };
 
-/// How long nothing is accepted after the system had no room for a connection.
+/// The pause after the system had no room for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The workbench at its address, ready to serve.
@@ -59,7 +59,7 @@ impl HttpListener {
 
     /// Serves until `stop` is done; then ends all servers.
     pub(crate) async fn serve(self, workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
-        // Where others may pass requests on, nobody knows where they come from.
+        // A proxy may forward requests from other machines, so the location of the client is unknown.
         let whereabouts = if self.address.ip().is_loopback() && self.options.hosts.is_empty() {
             Whereabouts::Here
         } else {
@@ -102,7 +102,7 @@ struct Server {
 
 /// One connection, as its requests need it.
 struct Peer {
-    /// The address that it came to.
+    /// The local address of the connection.
     local: SocketAddr,
     waits: Waits,
     place: Place,
@@ -171,7 +171,7 @@ impl Server {
             }
         });
         let connection = http1::Builder::new()
-            // The stream itself is patient, with one timer for all of its requests.
+            // The stream has its own timer, which serves all of its requests.
             .header_read_timeout(None)
             .max_headers(MAX_HEADERS)
             .max_header_size(MAX_HEADER_BYTES)
@@ -181,7 +181,7 @@ impl Server {
         let turns = peer.place.turns();
         let watched = poll_fn(|context| {
             let served = connection.as_mut().poll(context);
-            // hyper has read before its response ended. It has to read again to begin the time of the client.
+            // hyper has read before its response ended. It has to read again to start the client's timeout.
             if served.is_pending() && turns.is_unwatched() {
                 return connection.as_mut().poll(context);
             }
@@ -210,7 +210,7 @@ impl Server {
         if self.ending.is_cancelled() {
             return Refusal::ShuttingDown.into_response();
         }
-        // Health is for anybody, so whoever asks for it stays a guest.
+        // Health checks need no token, so their connections stay guests.
         if request.uri().path() != HEALTH_PATH && !peer.place.admit() {
             return Refusal::TooManyConnections.into_response();
         }

@@ -51,10 +51,10 @@ pub(super) use streams::EventStream;
 pub(crate) use tokens::{InvalidTokens, Tokens};
 
 pub(crate) const ENDPOINT_PATH: &str = "/mcp";
-/// Where anybody may ask whether we are there.
+/// The path of the health check, which needs no token.
 const HEALTH_PATH: &str = "/healthz";
 
-/// How the workbench is served over HTTP.
+/// The options of serving over HTTP.
 #[derive(Debug)]
 pub(crate) struct HttpOptions {
     pub address: SocketAddr,

@@ -1,5 +1,4 @@
-//! Time limits that cost nothing while they are kept: setting a timer anew for each wait would be most of the cost
-//! of waiting.
+//! Timeouts that share one timer. A new timer for each wait would be most of the cost of waiting.
 
 use std::{
     future::poll_fn,
@@ -12,12 +11,12 @@ use tokio::time::Instant;
 
 use crate::alarm::Alarm;
 
-/// The patience of one who waits again and again, for one thing at a time.
+/// A timer for repeated waits, one at a time.
 #[derive(Default)]
 pub(super) struct Patience(Mutex<Alarm>);
 
 impl Patience {
-    /// What a future comes to by `end`; nothing if it takes longer. Cancel-safe if the future is.
+    /// Waits for a future until `end`. Returns `None` on a timeout. Cancel-safe if the future is.
     pub(super) async fn until<F: Future>(&self, end: Instant, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         poll_fn(|context| {

@@ -1,5 +1,4 @@
-//! A connection whose client must be quick with a head, must come back before long, and must read: one that leaves
-//! unread what is written to it is given up.
+//! A connection with timeouts: for the head of a request, for the next request, and for unread output.
 
 use std::{
     io,
@@ -26,28 +25,29 @@ use crate::alarm::Alarm;
 /// How much is discarded with one read.
 const DISCARDED_AT_ONCE: usize = 16 * 1024;
 
-/// Whose turn it is on a connection, and what else its stream, its requests and the table of connections share.
+/// The state that the stream of a connection, its requests and the table of connections share: above all the side that
+/// has to act next.
 #[derive(Clone)]
 pub(super) struct Turns(Arc<Shared>);
 
 struct Shared {
-    /// Even numbers are turns of the client, who has to send a request, odd ones are ours.
+    /// Even numbers are turns of the client, which has to send a request; odd ones are ours.
     turn: AtomicU64,
     /// A request on this connection had a valid token.
     is_admitted: AtomicBool,
-    /// The last turn of the client whose end the stream watches.
+    /// The last turn of the client for which the stream has a timeout.
     watched: AtomicU64,
     /// A body was refused, and its client may still be sending it.
     is_refused: AtomicBool,
     /// Bytes that wait to be written because the client does not read.
     unread: AtomicUsize,
-    /// Since when the client is waited for, to send or to read, in microseconds from `epoch`.
+    /// The time since which the client has to send or to read, in microseconds from `epoch`.
     waiting_since: AtomicU64,
     epoch: Instant,
 }
 
 impl Turns {
-    /// A connection that nobody has sent anything on. Its clock counts from `epoch`.
+    /// Creates the state of a new connection. Its clock counts from `epoch`.
     pub(super) fn new(epoch: Instant) -> Self {
         let turns = Self(Arc::new(Shared {
             turn: AtomicU64::new(0),
@@ -62,7 +62,7 @@ impl Turns {
         turns
     }
 
-    /// The head of a request is complete. It is our turn until this is dropped.
+    /// Starts our turn after the head of a request. It lasts until the value is dropped.
     pub(super) fn take(&self) -> Turn {
         self.0.turn.fetch_add(1, Ordering::Relaxed);
         Turn(self.clone())
@@ -82,19 +82,19 @@ impl Turns {
         self.0.is_admitted.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the client has to send a request.
+    /// Returns true if the client has to send a request.
     pub(super) fn is_clients(&self) -> bool {
         is_clients(self.current())
     }
 
-    /// Returns whether the turn of the client has begun since the stream was last read from, so that nobody looks at
-    /// the clock.
+    /// Returns true if the turn of the client began after the last read from the stream, so that its timeout is not
+    /// checked.
     pub(super) fn is_unwatched(&self) -> bool {
         let turn = self.current();
         is_clients(turn) && turn != self.0.watched.load(Ordering::Relaxed)
     }
 
-    /// Returns since when the client is waited for, comparable between connections of one epoch.
+    /// Returns the time since which the client has to act, comparable between connections of one epoch.
     pub(super) fn waiting_since(&self) -> u64 {
         self.0.waiting_since.load(Ordering::Relaxed)
     }
@@ -132,7 +132,7 @@ impl Drop for Turn {
     }
 }
 
-/// A TCP connection with bounded patience.
+/// A TCP connection with timeouts for its client.
 pub(super) struct PatientStream {
     stream: TcpStream,
     turns: Turns,
@@ -141,12 +141,12 @@ pub(super) struct PatientStream {
     /// When the turn of the client ends, once it was waited for.
     ends: Option<TurnEnd>,
     timer: Alarm,
-    /// When the patience with what is written ends; nothing while nothing waits to be written.
+    /// The time at which unread output closes the connection, or `None` if no output waits.
     gives_up: Option<Instant>,
     write_timer: Alarm,
-    /// Counts what waits to be written.
+    /// The budget that counts waiting output.
     budget: Arc<UnreadBudget>,
-    /// What is still discarded, once the stream was shut down.
+    /// The bytes that are still discarded after the shutdown of the stream.
     discard: Option<Discard>,
 }
 
@@ -160,7 +160,7 @@ struct Discard {
 /// When the turn of a client ends.
 #[derive(Clone, Copy)]
 enum TurnEnd {
-    /// A request must have begun.
+    /// The time by which a request must begin.
     Idle(Instant),
     /// The head of the request must be complete.
     Head(Instant),
@@ -181,7 +181,7 @@ impl PatientStream {
         }
     }
 
-    /// Looks at the clock while the client has its turn and has sent nothing more.
+    /// Checks the timeout while the client has its turn and sends nothing.
     fn watch_turn(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let turn = self.turns.current();
         if turn != self.turn {
@@ -199,7 +199,7 @@ impl PatientStream {
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// Begins to wait for a request. A guest has no more time for it than for a head.
+    /// Starts the timeout for the next request. A guest has no more time for it than for a head.
     fn begin_wait(&self) -> TurnEnd {
         let now = Instant::now();
         self.turns.wait_from(now);
@@ -211,7 +211,7 @@ impl PatientStream {
         TurnEnd::Idle(now + idle)
     }
 
-    /// Notes that bytes came: in the turn of a client a head begins with them.
+    /// Records the arrival of bytes. In a turn of the client they begin a head.
     fn note_bytes(&mut self) {
         let turn = self.turns.current();
         let begun = turn == self.turn && matches!(self.ends, Some(TurnEnd::Head(_)));
@@ -246,7 +246,7 @@ impl PatientStream {
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// Reads what the client still sends until it closes the connection, or has sent enough.
+    /// Reads and discards input until the client closes the connection, or the bound is reached.
     fn poll_discard(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let mut bytes = [0; DISCARDED_AT_ONCE];
         while let Some(Discard { bytes: left, end }) = self.discard {
@@ -321,7 +321,7 @@ impl AsyncWrite for PatientStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Nothing is held back between us and the system: this says nothing about the client.
+        // A flush does nothing on a TCP stream, so it says nothing about the client.
         Pin::new(&mut self.stream).poll_flush(context)
     }
 

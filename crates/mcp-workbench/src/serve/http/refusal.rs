@@ -1,4 +1,4 @@
-//! Why a request over HTTP is refused: the status, the words, and the headers that go with them.
+//! Refusals of requests over HTTP: the status, the message, and the headers.
 
 use hyper::{
     StatusCode,
@@ -18,90 +18,79 @@ use crate::{
 /// The code of refusals that are about HTTP and not about the message.
 pub(super) const REFUSED: i64 = -32000;
 
-/// The answer to a request without a valid token.
+/// The challenges in responses to requests without a valid token.
 const CHALLENGE: HeaderValue = HeaderValue::from_static("Bearer realm=\"mcp-workbench\"");
 const CHALLENGE_INVALID: HeaderValue =
     HeaderValue::from_static("Bearer realm=\"mcp-workbench\", error=\"invalid_token\"");
 
 const CLOSE: HeaderValue = HeaderValue::from_static("close");
 
-/// Why a request is refused.
+/// A reason why a request is refused.
 #[derive(Debug, Error)]
 pub(super) enum Refusal {
-    /// Its `Host` is missing, doubled, or not ours.
+    /// Its `Host` is missing, duplicate, or not ours.
     #[error("the Host header is missing, duplicate or not allowed")]
     ForeignHost,
-    /// Its `Origin` is doubled, malformed, or not ours.
+    /// Its `Origin` is duplicate, malformed, or not ours.
     #[error("this Origin is not allowed")]
     ForeignOrigin,
-    /// It carries no token.
     #[error("a token is required: send `Authorization: Bearer TOKEN`")]
     NoToken,
-    /// It carries a token that is not ours.
     #[error("invalid token")]
     WrongToken,
-    /// Its content is not declared to be JSON.
     #[error("the content type must be application/json")]
     NotJson,
-    /// It does not accept what it would be answered with.
+    /// It does not accept the type of the response.
     #[error("the client must accept {0}")]
     NotAcceptable(&'static str),
-    /// Its body is too large.
     #[error("the message is larger than {} MiB", MAX_FRAME_BYTES / (1024 * 1024))]
     TooLarge,
-    /// Its body took too long, or broke off.
+    /// Its body took too long.
     #[error("timed out reading the request body")]
     BodyTimeout,
     #[error("failed to read the request body")]
     BodyBroken,
-    /// It is no message.
     #[error("the body is not a JSON-RPC message")]
     NoMessage(Box<Frame>),
-    /// It has no session, and its headers and its body are not what such a request needs.
+    /// It has no session, and its headers and its body do not match.
     #[error("headers and body do not agree")]
     Disagrees(Box<Frame>),
-    /// It answers something, and nothing was asked.
+    /// It is a response, and there was no request.
     #[error("a response needs a session: without one the workbench sends no requests")]
     NothingAsked,
-    /// It names no session and begins none.
+    /// It names no session and starts none.
     #[error("the header Mcp-Session-Id is required: send initialize first")]
     NoSession,
-    /// It names a session that there is not, or not for this client.
+    /// It names a session that does not exist, or belongs to another principal.
     #[error("session not found: send initialize again, without a session")]
     UnknownSession,
-    /// It names a revision that we do not speak.
     #[error("unsupported MCP-Protocol-Version (supported: {})", revisions())]
     UnknownRevision,
-    /// It wants to resume what is not kept, or never was.
+    /// It resumes after an event that is no longer stored, or never was.
     #[error("unknown or expired Last-Event-ID")]
     UnknownEvent,
-    /// Its session has too much under way, or reads too little.
+    /// Its session has too many running requests, or too many unread responses.
     #[error("more than {MAX_RUNNING} requests at once, or too many unread responses")]
     TooBusy,
-    /// There are too many connections, and each has a request under way.
+    /// There are too many connections, and each has a running request.
     #[error("more than {MAX_CONNECTIONS} connections at once")]
     TooManyConnections,
-    /// There are too many requests without a session.
     #[error("more than {MAX_STATELESS} requests without a session at once")]
     TooManyRequests,
-    /// There are too many sessions.
     #[error("more than {MAX_SESSIONS} sessions at once")]
     TooManySessions,
-    /// Too many bytes of requests are being read.
+    /// The request bodies that are being read are too large together.
     #[error("too many large requests at once")]
     TooManyBytes,
     #[error("the workbench is shutting down")]
     ShuttingDown,
-    /// The method has no meaning here.
     #[error("this method is not allowed here")]
     MethodNotAllowed,
-    /// There is something to read here, and nothing else.
+    /// The path can only be read.
     #[error("only GET is allowed here")]
     OnlyRead,
-    /// Without sessions everything is posted.
     #[error("without a session only POST is allowed here")]
     OnlyPosted,
-    /// There is nothing at the path.
     #[error("not found: the endpoint is /mcp")]
     NotFound,
 }
@@ -135,7 +124,7 @@ impl Refusal {
         }
     }
 
-    /// The refusal as the JSON-RPC error that stands in the body.
+    /// Returns the JSON-RPC error for the body.
     fn frame(&self) -> Frame {
         match self {
             Self::NoMessage(frame) | Self::Disagrees(frame) => (**frame).clone(),
@@ -144,7 +133,7 @@ impl Refusal {
         }
     }
 
-    /// The refusal as a response.
+    /// Returns the refusal as a response.
     pub(super) fn into_response(self) -> Response {
         let mut response = json(self.status(), self.frame());
         let headers = response.headers_mut();
@@ -162,7 +151,7 @@ impl Refusal {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
                 headers.insert(header::CONNECTION, CLOSE);
             }
-            // What is left of the body is not read as the next request.
+            // The rest of the body must not be read as the next request.
             Self::TooLarge | Self::BodyTimeout | Self::BodyBroken => {
                 headers.insert(header::CONNECTION, CLOSE);
             }

@@ -1,4 +1,4 @@
-//! Reading the body of a request: bounded while it comes, in size and in time.
+//! Reads the body of a request, with bounds on its size and time.
 
 use std::{future::poll_fn, pin::Pin, sync::Arc};
 
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::wire::{MAX_FRAME_BYTES, own};
 
-/// How many bytes one permit stands for.
+/// The number of bytes per permit.
 const PERMIT_BYTES: usize = 1024 * 1024;
 
 /// A body that was read, and its share of the bytes that all bodies may have.
@@ -40,14 +40,14 @@ pub(super) async fn read(
     let end = Instant::now() + BODY_TIMEOUT;
     let length = declared_length(headers);
     if length.is_some_and(|length| length > MAX_FRAME_BYTES) {
-        // Nothing of it is read, so that nobody who waits for `100 Continue` gets it.
+        // The body is not read, so that a client that waits for `100 Continue` does not send it.
         return Err(Refusal::TooLarge);
     }
     let mut bytes = BytesMut::new();
     let mut permits = Vec::new();
     while let Some(data) = next(&mut body, end, patience).await? {
         if bytes.is_empty() && body.is_end_stream() && data.len() <= MAX_FRAME_BYTES {
-            // It came at once: nobody waits with a part of it.
+            // The whole body arrived at once, so it needs no permits.
             return Ok(RequestBody {
                 bytes: own(data),
                 _room: permits,
@@ -70,11 +70,11 @@ pub(super) async fn read(
 
 fn declared_length(headers: &HeaderMap) -> Option<usize> {
     let value = headers.get(header::CONTENT_LENGTH)?;
-    // What is longer than a number can say is too long.
+    // A length that does not fit into a number is too long.
     Some(value.to_str().ok()?.parse().unwrap_or(usize::MAX))
 }
 
-/// The next piece of a body; nothing at its end.
+/// Returns the next piece of a body, or `None` at its end.
 async fn next(
     body: &mut Incoming,
     end: Instant,
@@ -90,7 +90,7 @@ async fn next(
         {
             None => return Ok(None),
             Some(Err(_)) => return Err(Refusal::BodyBroken),
-            // Trailers mean nothing here.
+            // Trailers are ignored.
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
                     return Ok(Some(data));

@@ -1,4 +1,4 @@
-//! Responses and what they consist of: nothing, one message, or a stream of events.
+//! Responses and their bodies: empty, one message, or a stream of events.
 
 use std::{
     convert::Infallible,
@@ -16,7 +16,6 @@ use hyper::{
 use super::{bodies::PartsBody, patient_stream::Turn};
 use crate::wire::Frame;
 
-/// What a request is answered with.
 pub(super) type Response = hyper::Response<ResponseBody>;
 
 /// The body of a response.
@@ -29,7 +28,7 @@ pub(super) struct ResponseBody {
 enum Content {
     /// Bytes that are all there.
     Parts(PartsBody),
-    /// What is said as time goes by.
+    /// A stream of events.
     Events(Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + Send>>),
 }
 

@@ -1,5 +1,5 @@
-//! The sessions of all clients: made by `initialize`, each its principal's, ended by the client, by
-//! long idleness or by the end of the workbench.
+//! The sessions of all clients. `initialize` creates a session for one principal. It ends by request of the client,
+//! after a long idle time, or at shutdown.
 
 use std::{
     collections::HashMap,
@@ -23,12 +23,12 @@ use crate::{
 };
 
 pub(super) struct Session {
-    /// What the client names it by.
+    /// The id that the client sends.
     pub(super) id: String,
     principal: Principal,
-    /// What the client has said and asked.
+    /// The connection state of the client.
     pub(super) connection: Arc<Connection>,
-    /// What is said to it.
+    /// The output to the client.
     pub(super) streams: Arc<Streams>,
     /// When it was last used.
     used: Mutex<Instant>,
@@ -36,7 +36,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// A session that nobody knows of yet.
+    /// Creates a session, which is not in the table yet.
     pub(super) fn new(
         context: ServeContext,
         principal: Principal,
@@ -67,7 +67,7 @@ impl Session {
         *self.used() = Instant::now();
     }
 
-    /// For how long nobody has used it.
+    /// Returns the time since its last use.
     fn idle(&self, now: Instant) -> Duration {
         if self.streams.in_use() {
             // The time counts from when it is not in use any more.
@@ -81,20 +81,20 @@ impl Session {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the client what changes, until the session is over.
+    /// Notifies the client of changes, until the session ends.
     async fn tell_changes(self: Arc<Self>) {
         let changes = changes::tell_changes(&self.connection);
         self.ended.run_until_cancelled(changes).await;
     }
 
-    /// Stops to say what belongs to no request, and to ask anything: the workbench ends.
+    /// Stops messages that belong to no request, because the workbench shuts down.
     pub(super) fn fall_silent(&self) {
         self.ended.cancel();
         self.connection.questions().give_up();
         self.streams.end_standalone();
     }
 
-    /// Ends what runs and what is said.
+    /// Cancels the requests and ends the streams.
     fn end(&self) {
         self.ended.cancel();
         self.connection.abandon();
@@ -106,7 +106,7 @@ pub(super) struct Sessions {
     table: Mutex<HashMap<String, Arc<Session>>>,
     /// For how long a session may be idle.
     idle_limit: Duration,
-    /// What runs for sessions beside their requests.
+    /// The tasks of sessions beside their requests.
     tasks: TaskTracker,
 }
 
@@ -119,7 +119,7 @@ impl Sessions {
         }
     }
 
-    /// Adds a session. Where there are too many, the one that has been idle for longest goes.
+    /// Adds a session. If there are too many, the one with the longest idle time is removed.
     pub(super) fn add(&self, session: &Arc<Session>) -> Result<(), Refusal> {
         let mut table = self.table();
         if table.len() >= MAX_SESSIONS {
@@ -136,7 +136,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// The session of this id, if it is the principal's. Another's is as unknown as none.
+    /// Returns the session with this id of a principal. The session of another principal is reported as unknown.
     pub(super) fn find(&self, id: &str, principal: Principal) -> Result<Arc<Session>, Refusal> {
         let mut table = self.table();
         let session = table.get(id).ok_or(Refusal::UnknownSession)?;
@@ -157,7 +157,7 @@ impl Sessions {
         session.end();
     }
 
-    /// Ends the sessions that were idle for too long, and forgets what is kept for too long.
+    /// Ends the sessions that were idle for too long, and removes expired streams.
     pub(super) fn sweep(&self) {
         let now = Instant::now();
         self.table().retain(|_, session| {
@@ -184,7 +184,7 @@ impl Sessions {
     }
 }
 
-/// An id that nobody can guess: 256 bits, as hexadecimal digits.
+/// Returns an unguessable id: 256 bits, as hexadecimal digits.
 pub(crate) fn random_id() -> String {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).expect("the system has random numbers");

@@ -1,5 +1,5 @@
-//! Requests without a session: each stands for itself and has a connection and a stream of its own. Nothing of
-//! them is kept and nothing can be resumed; a client that closes its connection before the answer cancels.
+//! Requests without a session. Each has its own connection state and stream. Nothing is stored and nothing can be
+//! resumed; a client that closes its connection before the response cancels the request.
 
 use std::{
     collections::HashMap,
@@ -55,7 +55,7 @@ impl Stateless {
         })
     }
 
-    /// Begins a request of `size` bytes.
+    /// Starts a request of `size` bytes.
     pub(super) fn begin_request(
         self: &Arc<Self>,
         context: &ServeContext,
@@ -79,12 +79,12 @@ impl Stateless {
         Ok(exchange)
     }
 
-    /// The clients of those that run.
+    /// Returns the clients of the running requests.
     pub(super) fn all(&self) -> Vec<Arc<Connection>> {
         self.running().values().cloned().collect()
     }
 
-    /// The streams of those that run.
+    /// Returns the streams of the running requests.
     pub(super) fn streams(&self) -> Vec<Arc<Streams>> {
         let outputs = self.all().into_iter().map(|connection| connection.output());
         let streams = outputs.filter_map(|output| match output {
@@ -123,7 +123,7 @@ impl Stateless {
     }
 }
 
-/// Checks the headers of a request against its body, those of a tool's arguments included.
+/// Checks the headers of a request against its body, including those of a tool's arguments.
 fn check(
     workbench: &Workbench,
     headers: &HeaderMap,
@@ -143,7 +143,7 @@ fn check(
     }
 }
 
-/// The input schema that a client sees of a server's tool. Our own tools mark nothing.
+/// Returns the input schema of a server's tool, as a client sees it. Our own tools mark no arguments.
 fn input_schema(workbench: &Workbench, name: &str) -> Option<RawJson> {
     let definition = match workbench.native() {
         Some(native) => native.shown_tool(name),
@@ -152,7 +152,8 @@ fn input_schema(workbench: &Workbench, name: &str) -> Option<RawJson> {
     definition?.member("inputSchema")
 }
 
-/// One request and its answer. Dropped before the answer is there, it cancels: the client has gone.
+/// One request and its response. Dropping it before the response cancels the request, because the client has
+/// disconnected.
 pub(super) struct Exchange {
     all: Arc<Stateless>,
     number: u64,
@@ -162,13 +163,13 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// The answer: JSON if it is the first thing to say, otherwise events.
+    /// Returns the response: JSON if the response is the first message, otherwise events.
     pub(super) async fn answer(self, patience: &Patience) -> Response {
         let beginning = self.streams.beginning(self.stream.id());
         let end = Instant::now() + FIRST_WORD;
         match patience.until(end, beginning).await {
             Some(Beginning::Answer(frame)) => json(status(&frame), frame),
-            // There is no answer, and nothing to wait for.
+            // There is no response to wait for.
             Some(Beginning::Nothing) => empty(StatusCode::ACCEPTED),
             Some(Beginning::Events) | None => self.events(),
         }
@@ -195,7 +196,7 @@ impl Drop for Exchange {
     }
 }
 
-/// The events of an exchange, which lasts as long as somebody reads them.
+/// The events of an exchange. The request is cancelled when the body is dropped.
 struct ExchangeBody {
     events: EventBody,
     _exchange: Exchange,

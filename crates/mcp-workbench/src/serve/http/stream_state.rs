@@ -1,4 +1,4 @@
-//! What is kept of the streams of one session, and what is forgotten first.
+//! The state of the streams of one session, and the order in which stored events are removed.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -22,40 +22,40 @@ use crate::{
     wire::{self, Frame},
 };
 
-/// What is known of all streams of a session.
+/// The state of all streams of a session.
 pub(super) struct State {
     pub(super) streams: BTreeMap<u64, Stream>,
     /// The number of the newest stream.
     newest: u64,
     /// How many streams of requests have not ended.
     pub(super) running: usize,
-    /// Those that have ended, oldest first.
+    /// The ended streams, oldest first.
     pub(super) ended: VecDeque<(u64, Instant)>,
-    /// Bytes that were said and not sent yet.
+    /// The bytes that are not sent yet.
     pub(super) unsent: usize,
-    /// Those of them that the client may miss.
+    /// The part of them that the client may miss.
     pub(super) notices: usize,
-    /// Bytes that were sent and are kept.
+    /// The bytes that were sent and are stored to be resent.
     pub(super) kept: usize,
     pub(super) readers: u64,
-    /// The session is over: nothing more is said.
+    /// True if the session has ended. No more events are added.
     pub(super) closed: bool,
     pub(super) keeping: Keeping,
-    /// Counts what is said and not forgotten, together with that of all other clients.
+    /// The budget that counts all stored events, shared by all clients.
     budget: Arc<UnreadBudget>,
 }
 
-/// What is kept of what was sent.
+/// The number of sent events that are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keeping {
     /// Some, so that a stream can be resumed.
     Some,
-    /// Nothing: there is one stream, and no way back to it.
+    /// None: there is one stream, which cannot be resumed.
     Nothing,
 }
 
 impl Keeping {
-    /// How many events of a stream are kept.
+    /// Returns the number of sent events of a stream that are stored.
     fn events(self) -> u64 {
         match self {
             Self::Some => MAX_KEPT_EVENTS as u64,
@@ -72,23 +72,23 @@ impl Keeping {
     }
 }
 
-/// What is known of one stream.
+/// The state of one stream.
 pub(super) struct Stream {
-    /// What was said, oldest first.
+    /// The events, oldest first.
     pub(super) events: VecDeque<Event>,
     /// The number of the first of them.
     pub(super) first: u64,
     /// The number of the first that was not sent.
     pub(super) unsent_from: u64,
-    /// Nothing more will be said.
+    /// True if no more events will be added.
     pub(super) ended: bool,
     pub(super) reader: Option<Reader>,
 }
 
-/// Something that was said on a stream.
+/// An event of a stream.
 pub(super) struct Event {
     pub(super) frame: Frame,
-    /// It may be missed by a client that does not keep up.
+    /// True if a slow client may miss it.
     is_notice: bool,
 }
 
@@ -152,7 +152,7 @@ impl Stream {
         }
     }
 
-    /// How many events were sent and are kept.
+    /// Returns the number of stored events that were sent.
     fn sent(&self) -> u64 {
         self.unsent_from.saturating_sub(self.first)
     }
@@ -189,7 +189,7 @@ impl State {
         }
     }
 
-    /// Begins the stream of a request; returns its number.
+    /// Starts the stream of a request. Returns its number.
     pub(super) fn begin(&mut self) -> u64 {
         self.newest += 1;
         self.running += 1;
@@ -204,12 +204,12 @@ impl State {
         }
     }
 
-    /// Returns whether the client does not keep up.
+    /// Returns true if the client is slow.
     pub(super) fn is_full(&self) -> bool {
         !self.closed && self.unsent > self.keeping.unsent_bytes()
     }
 
-    /// Drops what waits on a stream and may be missed, if that is more than is written at once.
+    /// Drops waiting notifications of a stream, if they are more than is written at once.
     pub(super) fn drop_notices(&mut self, id: u64) {
         if self.notices < PROMPT_BYTES {
             return;
@@ -307,7 +307,7 @@ impl State {
         }
     }
 
-    /// Keeps few of the events of a stream that were sent.
+    /// Removes the oldest sent events of a stream beyond the bound.
     pub(super) fn trim_stream(&mut self, id: u64) {
         while self.streams.get(&id).is_some_and(|stream| {
             let too_many = stream.sent() > self.keeping.events();
@@ -318,9 +318,9 @@ impl State {
         }
     }
 
-    /// Forgets streams that have ended, oldest first, until few are left. The last one stays, however
-    /// large it is, and one that is being read. One with an answer that nobody has got yet goes only if
-    /// there are too many of them: what is kept for a second time is less than what was not sent once.
+    /// Removes ended streams, oldest first, down to the bound. The last one stays, whatever its size, and so does one
+    /// that is being read. One with an undelivered response is removed only if there are too many such streams:
+    /// resending is worth less than a first delivery.
     pub(super) fn trim(&mut self) {
         while self.ended.len() > MAX_ENDED || (self.ended.len() > 1 && self.kept > MAX_KEPT_BYTES) {
             let idle = |id: &u64| {
@@ -340,8 +340,8 @@ impl State {
             self.remove(id);
         }
     }
-    /// Returns what can be dropped, and the stream of each. Small responses stay: the error that would take their
-    /// place is as large.
+    /// Returns the streams with droppable bytes. Small responses stay, because the error that would replace them is as
+    /// large.
     pub(super) fn held(&self) -> Vec<Held<u64>> {
         let mut surplus = self.unsent.saturating_sub(MAX_UNSENT_BYTES);
         let ended = { self.ended.iter() }.filter_map(|(id, since)| {
@@ -376,7 +376,7 @@ impl State {
         held
     }
 
-    /// Drops what a stream holds. An answer that was not read becomes an error, so that a client that comes back does
+    /// Drops the stored bytes of a stream. An unread response becomes an error, so that a client that comes back does
     /// not wait for it.
     pub(super) fn drop_unread(&mut self, id: u64) {
         let Some(stream) = self.streams.get(&id) else {

@@ -1,6 +1,6 @@
-//! The streams of one session and what was said on them. A stream outlives the connection that reads it:
-//! what is said while nobody reads waits, and what was sent is kept for a while, so that a client that
-//! lost its connection goes on where it stopped. Everything is bounded.
+//! The streams of one session and their events. A stream outlives the connection that reads it: events wait while no
+//! client reads, and sent events are stored for a while, so that a client that lost its connection can resume. All of
+//! this is bounded.
 
 use std::{
     future::poll_fn,
@@ -17,10 +17,10 @@ use super::{
 };
 use crate::wire::Frame;
 
-/// The stream of a session for what belongs to no request.
+/// The stream of a session for messages that belong to no request.
 pub(super) const STANDALONE: u64 = 0;
 
-/// Names an event: unique in its session, and says which stream it belongs to.
+/// The id of an event: unique in its session, with the number of its stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EventId {
     pub(super) stream: u64,
@@ -29,7 +29,7 @@ pub(super) struct EventId {
 }
 
 impl EventId {
-    /// Reads an id that we have given out.
+    /// Parses an id that we have issued.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (stream, number) = text.split_once('-')?;
         Some(Self {
@@ -50,37 +50,37 @@ pub(super) struct Streams {
     state: Mutex<State>,
 }
 
-/// The serial of whoever waits for the first word of an answer; readers have others.
+/// The serial of the task that waits for the first message of a response; readers have others.
 const FIRST_WORD_READER: u64 = 0;
 
-/// What a reader finds next.
+/// The next item of a reader.
 pub(super) enum Next {
     Event(EventId, Frame),
-    /// Nothing more will come, or somebody else reads now.
+    /// The stream has ended, or a different reader has replaced this one.
     Ended,
 }
 
-/// How a request begins to be answered.
+/// The first message of a response.
 pub(super) enum Beginning {
-    /// The answer came first: there is nothing else.
+    /// The response itself.
     Answer(Frame),
-    /// Something comes before the answer.
+    /// Events before the response.
     Events,
-    /// Nothing was said, and nothing will be.
+    /// None: the request ended without a response.
     Nothing,
 }
 
-/// What comes of the wish to read a stream.
+/// The result of attaching a reader to a stream.
 pub(super) enum Attachment {
     /// The place of its reader.
     Reader(StreamReader),
-    /// It has ended, and there is nothing left to read.
+    /// It has ended, and all events were read.
     Over,
-    /// It is not known, or not any more.
+    /// It is unknown, or no longer stored.
     Unknown,
 }
 
-/// What is said on one stream.
+/// The sending side of one stream.
 #[derive(Clone)]
 pub(in crate::serve) struct EventStream {
     streams: Arc<Streams>,
@@ -88,17 +88,17 @@ pub(in crate::serve) struct EventStream {
 }
 
 impl EventStream {
-    /// Says something that must arrive.
+    /// Sends a message that must arrive.
     pub(in crate::serve) fn send(&self, frame: Frame) {
         self.streams.state().push(self.id, Event::message(frame));
     }
 
-    /// Says something that a client that does not keep up may miss.
+    /// Sends a notification that a slow client may miss.
     pub(in crate::serve) fn notify(&self, frame: Frame) {
         self.streams.state().notify(self.id, frame);
     }
 
-    /// Says the last word. If the client does not keep up, notifications do not delay it.
+    /// Sends the response and ends the stream. For a slow client, waiting notifications are dropped first.
     pub(in crate::serve) fn answer(&self, frame: Frame) {
         let mut state = self.streams.state();
         state.drop_notices(self.id);
@@ -106,7 +106,7 @@ impl EventStream {
         state.end(self.id);
     }
 
-    /// Whether the client does not keep up.
+    /// Returns true if the client is slow.
     pub(in crate::serve) fn is_full(&self) -> bool {
         self.streams.is_full()
     }
@@ -115,7 +115,7 @@ impl EventStream {
         self.streams.state().end(self.id);
     }
 
-    /// Whether the last word was said on it.
+    /// Returns true if no more events will follow.
     pub(super) fn has_ended(&self) -> bool {
         let state = self.streams.state();
         let stream = state.streams.get(&self.id);
@@ -126,14 +126,14 @@ impl EventStream {
         self.id
     }
 
-    /// The streams that it is one of.
+    /// Returns the streams that it belongs to.
     pub(super) fn streams(&self) -> &Arc<Streams> {
         &self.streams
     }
 }
 
 impl Streams {
-    /// The streams of a new session.
+    /// Creates the streams of a session.
     pub(super) fn new(budget: &Arc<UnreadBudget>) -> Arc<Self> {
         let mut state = State::new(Keeping::Some, Arc::clone(budget));
         state.streams.insert(STANDALONE, Stream::new());
@@ -141,13 +141,13 @@ impl Streams {
         Arc::new(Self { state })
     }
 
-    /// The one stream of a request without a session, still to be begun.
+    /// Creates the streams of a request without a session. They are empty until the request starts.
     pub(super) fn for_one_request(budget: &Arc<UnreadBudget>) -> Arc<Self> {
         let state = Mutex::new(State::new(Keeping::Nothing, Arc::clone(budget)));
         Arc::new(Self { state })
     }
 
-    /// What belongs to no request.
+    /// Returns the stream for messages that belong to no request.
     pub(super) fn standalone(self: &Arc<Self>) -> EventStream {
         EventStream {
             streams: Arc::clone(self),
@@ -167,23 +167,24 @@ impl Streams {
         self.state().running
     }
 
-    /// Whether requests run or somebody listens.
+    /// Returns true if requests run or a client listens.
     pub(super) fn in_use(&self) -> bool {
         let state = self.state();
         state.running > 0 || state.streams.values().any(|it| it.reader.is_some())
     }
 
-    /// Whether the client does not keep up.
+    /// Returns true if the client is slow.
     pub(super) fn is_full(&self) -> bool {
         self.state().is_full()
     }
 
-    /// Ends what belongs to no request.
+    /// Ends the stream for messages that belong to no request.
     pub(super) fn end_standalone(&self) {
         self.state().end(STANDALONE);
     }
 
-    /// The session is over: all streams end. What nobody reads now is forgotten, since nobody can come back for it.
+    /// Ends all streams with the session. Events that no client reads now are removed, because no client can come back
+    /// for them.
     pub(super) fn close(&self) {
         let mut state = self.state();
         let ids: Vec<u64> = state.streams.keys().copied().collect();
@@ -197,12 +198,12 @@ impl Streams {
         state.closed = true;
     }
 
-    /// Returns what can be dropped, and the stream of each.
+    /// Returns the streams with droppable bytes.
     pub(super) fn held(&self) -> Vec<Held<u64>> {
         self.state().held()
     }
 
-    /// Drops what a stream holds.
+    /// Drops the stored bytes of a stream.
     pub(super) fn drop_unread(&self, id: u64) {
         self.state().drop_unread(id);
     }
@@ -219,9 +220,9 @@ impl Streams {
         }
     }
 
-    /// How a request begins to be answered, once it does. Cancel-safe.
+    /// Waits for the first message of a response. Cancel-safe.
     pub(super) async fn beginning(self: &Arc<Self>, id: u64) -> Beginning {
-        // Whoever waits counts as a reader, and no longer than it waits.
+        // The waiting task counts as a reader while it waits.
         let _waiting = Attached {
             streams: Arc::clone(self),
             id,
@@ -248,7 +249,7 @@ impl Streams {
         Poll::Pending
     }
 
-    /// The answer to a request, if it is there and nothing was said before it. Its stream is forgotten.
+    /// Takes the response to a request, if it is there and is the first message. Removes the stream.
     fn take_answer(&self, id: u64) -> Option<Frame> {
         let mut state = self.state();
         let stream = state.streams.get(&id)?;
@@ -260,8 +261,8 @@ impl Streams {
         answer
     }
 
-    /// Begins to read a stream, in place of whoever reads it. Reads on from `after`, or from what was
-    /// not sent yet.
+    /// Attaches a reader to a stream, in place of its current one. It reads on from `after`, or from the first event
+    /// that was not sent.
     pub(super) fn attach(self: &Arc<Self>, id: u64, after: Option<u64>) -> Attachment {
         let mut state = self.state();
         state.readers += 1;
@@ -293,7 +294,7 @@ impl Streams {
     }
 }
 
-/// Somebody's place as the reader of a stream, until it is dropped.
+/// The registration of a reader of a stream, until it is dropped.
 struct Attached {
     streams: Arc<Streams>,
     id: u64,
@@ -322,7 +323,7 @@ pub(super) struct StreamReader {
 }
 
 impl StreamReader {
-    /// Where it stands: the event before the one that is read next.
+    /// Returns the id of the event before the next one.
     pub(super) fn position(&self) -> EventId {
         EventId {
             stream: self.attached.id,

@@ -31,7 +31,7 @@ fn reader(streams: &Arc<Streams>, id: u64, after: Option<u64>) -> StreamReader {
     }
 }
 
-/// The numbers of what there is to read, and whether the stream has ended.
+/// Returns the numbers of the events that can be read, and true if the stream has ended.
 fn read(reader: &mut StreamReader) -> (Vec<u64>, bool) {
     let mut numbers = Vec::new();
     loop {
@@ -43,7 +43,7 @@ fn read(reader: &mut StreamReader) -> (Vec<u64>, bool) {
     }
 }
 
-/// The bytes that wait, and those that are kept.
+/// Returns the bytes that wait, and those that are stored to be resent.
 fn held(streams: &Streams) -> (usize, usize) {
     let state = streams.state();
     (state.unsent, state.kept)

@@ -1,5 +1,5 @@
-//! The tokens that clients carry. They are kept and compared as digests: comparing digests of one length
-//! without stopping at a difference tells nothing of the token by the time that it takes.
+//! The tokens of clients. They are stored and compared as digests: a comparison of digests of equal length that never
+//! stops early reveals nothing through its duration.
 
 use std::{fmt, hint::black_box};
 
@@ -18,19 +18,17 @@ pub(crate) struct Tokens {
     shortest: usize,
 }
 
-/// Why a text holds no tokens.
+/// A text without valid tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum InvalidTokens {
-    /// There is nothing in it.
     #[error("it contains no token")]
     Nothing,
-    /// A token cannot stand in a header.
     #[error("a token has characters other than visible ASCII")]
     NotVisible,
 }
 
 impl Tokens {
-    /// Reads tokens: one a line; empty lines and lines that begin with `#` do not count.
+    /// Parses tokens: one per line. Empty lines and lines that begin with `#` are ignored.
     pub(crate) fn parse(text: &str) -> Result<Self, InvalidTokens> {
         let lines = text.lines().map(str::trim);
         let tokens = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -54,7 +52,7 @@ impl Tokens {
         (self.shortest < SHORTEST).then_some(self.shortest)
     }
 
-    /// Whose token this is. Takes as long for every token.
+    /// Returns the principal with this token. Takes the same time for every token.
     pub(super) fn holder(&self, token: &str) -> Option<Principal> {
         let given = digest(token);
         let mut holder = None;
@@ -77,7 +75,7 @@ fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-/// Whether two digests are the same, looking at all of both.
+/// Compares two digests in constant time.
 fn same(one: &[u8; 32], other: &[u8; 32]) -> bool {
     let pairs = one.iter().zip(other);
     black_box(pairs.fold(0, |difference, (one, other)| difference | (one ^ other))) == 0

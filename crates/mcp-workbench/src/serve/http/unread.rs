@@ -1,5 +1,5 @@
-//! The responses that clients have not read, of all clients together. If they are too many, the oldest are dropped:
-//! clients that do not read must not take the memory of those that do.
+//! The unread responses of all clients together. If there are too many, the oldest are dropped: clients that do not
+//! read must not take the memory of those that do.
 
 use std::sync::{
     Arc,
@@ -50,23 +50,23 @@ impl UnreadBudget {
     }
 }
 
-/// The order in which what is held is dropped.
+/// The order in which stored bytes are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
-    /// It was sent, and is kept to be sent again.
+    /// They were sent, and are stored to be resent.
     Delivered,
-    /// It was not read, and its session has more than its share.
+    /// They were not read, and the session has more than its share.
     Surplus,
-    /// It was not read.
+    /// They were not read.
     Unread,
-    /// Its request is not answered yet.
+    /// Their request is still running.
     Running,
 }
 
-/// Something that is held for a client and can be dropped.
+/// Stored bytes of a client that can be dropped.
 pub(super) struct Held<Place> {
     pub(super) rank: Rank,
-    /// Since when the client could have read it.
+    /// The time since which the client could have read them.
     pub(super) since: Instant,
     pub(super) bytes: usize,
     pub(super) place: Place,
@@ -83,13 +83,13 @@ impl<Place> Held<Place> {
     }
 }
 
-/// A place where something is held: a stream, or a connection that its client does not read.
+/// The owner of stored bytes: a stream, or a connection whose client does not read.
 enum Holder {
     Stream(Arc<Streams>, u64),
     Connection(u64),
 }
 
-/// Drops what has been held longest until the budget is kept again.
+/// Drops the oldest stored bytes until the budget is met again.
 pub(super) fn drop_excess(
     budget: &UnreadBudget,
     streams: Vec<Arc<Streams>>,
