@@ -1,10 +1,9 @@
 //! The codes of JSON-RPC errors.
 
-/// The text is no JSON.
+/// Invalid JSON.
 pub(crate) const PARSE_ERROR: i64 = -32700;
 /// It is JSON, but no message.
 pub(crate) const INVALID_REQUEST: i64 = -32600;
-/// There is no such method.
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 /// The parameters cannot be used.
 pub(crate) const INVALID_PARAMS: i64 = -32602;

@@ -1,4 +1,4 @@
-//! Messages of ours, spliced around the bytes that are relayed.
+//! Composes our messages around the relayed bytes.
 
 use std::borrow::Cow;
 
@@ -7,40 +7,40 @@ use rawjson::{ObjectText, RawJson, Spliced, write_json, write_string};
 
 use super::{message::RequestId, recover::id_from_head};
 
-/// Bodies from this size on are not copied into the frame but sent from where they are.
+/// Bodies of this size and larger are not copied into the frame.
 const COPY_BELOW: usize = 16 * 1024;
 
-/// Room for what most messages and objects have around what is relayed.
+/// The usual number of bytes around the relayed part of a message or object.
 const USUAL_BYTES: usize = 96;
 
 /// The beginning of every message that has an id, up to the id.
 const BEGINNING: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
-/// What is between the id and the body of an answer.
+/// The text between the id and the body of a response.
 const RESULT: &[u8] = br#","result":"#;
 const ERROR: &[u8] = br#","error":"#;
 
-/// What ends every message whose body is not copied.
+/// The end of every message whose body is not copied.
 pub(super) const END: &[u8] = b"}\n";
 
-/// One outgoing message with its newline. Its body is sent from where it is if it is long.
+/// An outgoing message with its newline. A long body is not copied.
 #[derive(Debug, Clone)]
 pub struct Frame {
-    /// The whole text, or what comes before the body.
+    /// The whole text, or the part before the body.
     head: Vec<u8>,
-    /// Where it is not copied: then [`END`] follows it.
+    /// The body, if it is not copied. [`END`] follows it.
     body: Option<Bytes>,
     /// The code of an error response, which decides the status of an HTTP response.
     error_code: Option<i64>,
 }
 
-/// A message that is sent. The usual ones are written where they are sent from, and are no frame before.
+/// A message to send. Usual messages are written directly into the output buffer, without a frame.
 #[derive(Debug)]
 pub(crate) enum Outgoing<'a> {
     /// The answer to a request.
     Result {
         /// The sender's id for the request.
         id: &'a RequestId,
-        /// The beginning of the result, where it differs from the text that it was read from.
+        /// The beginning of the result, if it differs from the received text.
         lead: &'a [u8],
         /// The result, or the rest of it.
         result: &'a Bytes,
@@ -181,7 +181,7 @@ impl Frame {
         }
     }
 
-    /// The same, to be kept.
+    /// Returns the parts as owned bytes.
     pub fn into_parts(self) -> [Bytes; 3] {
         let head = Bytes::from(self.head);
         match self.body {
@@ -225,7 +225,7 @@ pub fn error(id: Option<&RequestId>, code: i64, message: &str) -> Frame {
     }
 }
 
-/// The refusal of a request in somebody else's words.
+/// Returns a refusal with the error of a server, as it was sent.
 pub(crate) fn error_as_sent(id: &RequestId, error: &RawJson) -> Frame {
     let head = head(id.as_json().as_bytes(), ERROR, error);
     let code = error.member("code");
@@ -260,11 +260,11 @@ fn write_request(text: &mut Vec<u8>, id: u64, method: &str, params: &Params<'_>)
     }
 }
 
-/// The parameters of a request of ours.
+/// The parameters of one of our requests.
 #[derive(Debug, Clone)]
 pub enum Params<'a> {
     Value(Cow<'a, RawJson>),
-    /// Those of a call of a tool, which are written where they are needed.
+    /// The parameters of a tool call, written directly into the message.
     Tool {
         name: &'a str,
         arguments: &'a RawJson,
@@ -278,13 +278,13 @@ pub enum Params<'a> {
 pub struct MetaText<'a> {
     /// The workbench's own members, without braces; empty if there are none.
     pub own: &'a [u8],
-    /// An object whose members are relayed.
+    /// An object with members to relay.
     pub relayed: Option<&'a RawJson>,
     pub progress: Option<u64>,
 }
 
 impl MetaText<'_> {
-    /// Returns the object; nothing if it has no members.
+    /// Returns the object, or `None` if it has no members.
     pub fn to_json(self) -> Option<RawJson> {
         let mut text = vec![b'{'];
         self.write_to(&mut text);

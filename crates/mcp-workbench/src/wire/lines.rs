@@ -1,5 +1,5 @@
-//! Newline-delimited frames out of any chunking of the bytes. A line over the limit is not kept: its
-//! beginning is given out at once, so that its owner can be told, and its end when that comes.
+//! Splits a byte stream into newline-delimited frames, however it is chunked. A line over the limit is not stored: its
+//! beginning is returned at once, so that its sender can be answered, and its end when it arrives.
 
 use std::ops::Range;
 
@@ -8,11 +8,10 @@ use bytes::{Buf, Bytes, BytesMut};
 /// The longest frame that is accepted.
 pub const MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
 
-/// How much is kept of the beginning and of the end of a line that is too long: enough to find an id
-/// on either side.
+/// The size of the stored beginning and end of a line that is too long: enough to find an id on either side.
 const EXCERPT_BYTES: usize = 4096;
 
-/// What some put in front of text in UTF-8.
+/// The byte order mark of UTF-8, which some programs write first.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How much room a read gets while lines are few and short, when there was more to read than that, and once a line has
@@ -20,8 +19,8 @@ pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const SMALL_READ: usize = 8 * 1024;
 const BUSY_READ: usize = 64 * 1024;
 const LARGE_READ: usize = 256 * 1024;
-/// From this length on a line that is out of room gets so many times of what it has. What is not written to takes no memory,
-/// and little is copied on the way; not all at once, since addresses are not free where many such lines wait.
+/// Above this length the line buffer grows fourfold. Untouched pages cost nothing, and little is copied. It does not
+/// grow to the limit at once, because address space is limited when many such lines wait.
 const HUGE_LINE: usize = 1024 * 1024;
 const HUGE_GROWTH: usize = 4;
 
@@ -31,7 +30,7 @@ pub enum Line {
     Complete(Bytes),
     /// A line has passed the limit; this is its beginning. The rest is skipped.
     TooLong(Bytes),
-    /// The line that was too long is over; these are its last bytes.
+    /// The end of a line that was too long: its last bytes.
     TooLongEnded(Bytes),
 }
 
@@ -112,7 +111,7 @@ impl LineFramer {
         self.skipped_bytes
     }
 
-    /// Returns whether the line that is being read is too long.
+    /// Returns true if the current line is too long.
     pub fn is_skipping(&self) -> bool {
         self.skipped.is_some()
     }
@@ -137,20 +136,19 @@ impl LineFramer {
         (!blank).then_some(Line::Complete(line))
     }
 
-    /// What is left without a carriage return at the end, and a byte order mark at the start of the
-    /// stream.
+    /// Strips the carriage return at the end, and a byte order mark at the start of the stream.
     fn without_frills(&self, line: &[u8]) -> Range<usize> {
         let mark = self.at_start && line.starts_with(BYTE_ORDER_MARK);
         let start = if mark { BYTE_ORDER_MARK.len() } else { 0 };
         start..line.len() - usize::from(line.ends_with(b"\r"))
     }
 
-    /// Whether the first bytes of the buffer, all of one line, are more than a line may have.
+    /// Returns true if the first bytes of the buffer, all of one line, exceed the limit.
     fn is_over_limit(&self, length: usize) -> bool {
         self.without_frills(&self.buffer[..length]).len() > self.limit
     }
 
-    /// Drops what has been buffered of a line that has passed the limit.
+    /// Drops the buffered part of a line that exceeds the limit.
     fn over_limit(&mut self) -> Option<Line> {
         if let Some(tail) = &mut self.skipped {
             self.searched = 0;
@@ -163,7 +161,7 @@ impl LineFramer {
             .then(|| self.begin_skipping(buffered))
     }
 
-    /// Drops the first bytes of the buffer, and the rest of their line when it comes.
+    /// Drops the first bytes of the buffer, and the rest of their line when it arrives.
     fn begin_skipping(&mut self, length: usize) -> Line {
         self.searched = 0;
         let part = self.buffer.split_to(length);

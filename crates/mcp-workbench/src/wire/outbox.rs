@@ -1,5 +1,5 @@
-//! What waits to be written to one pipe, frame by frame, and how much of it has gone out: a call
-//! may be sent again only if no byte of it was written.
+//! The queue of frames to one pipe. It tracks how many bytes were written: a call may be sent again only if none of its
+//! bytes was.
 
 use std::{collections::VecDeque, io::IoSlice, ops::Range};
 
@@ -18,8 +18,8 @@ impl From<u64> for FrameTicket {
     }
 }
 
-/// The frames that are still to be written. Their text stands in one piece, so that one system call writes many and
-/// none of them keeps memory of its own; only long bodies are written from where they are.
+/// The frames that are not written yet. Their texts are contiguous, so that one system call writes many frames and no
+/// frame allocates memory; only long bodies are written from their own buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     frames: VecDeque<QueuedFrame>,
@@ -45,14 +45,14 @@ struct QueuedFrame {
     length: usize,
 }
 
-/// A body that is written where it stands in the text.
+/// A long body, and its position in the text.
 #[derive(Debug)]
 struct LongBody {
     at: usize,
     body: Bytes,
 }
 
-/// Room that is not given back when everything has been written, and so much of the text that was written stays.
+/// The capacity that stays allocated when the queue is empty, and the size of the written text that may stay in it.
 const KEPT_BYTES: usize = 64 * 1024;
 
 impl Outbox {
@@ -79,7 +79,7 @@ impl Outbox {
         ticket
     }
 
-    /// Whether everything has been written.
+    /// Returns true if all frames are written.
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
@@ -89,7 +89,7 @@ impl Outbox {
         self.bytes
     }
 
-    /// Whether a byte of the frame has been written.
+    /// Returns true if a byte of the frame has been written.
     pub(crate) fn has_started(&self, ticket: FrameTicket) -> bool {
         match self.find(ticket) {
             Some(index) => self.is_begun(index),
@@ -113,7 +113,7 @@ impl Outbox {
         }
     }
 
-    /// Fills `slices` with what is to be written next; returns how many were filled.
+    /// Fills `slices` with the next bytes to write. Returns the number of filled slices.
     pub(crate) fn fill<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut from = self.written;
         let parts = self.bodies.iter().flat_map(|LongBody { at, body }| {
@@ -131,7 +131,7 @@ impl Outbox {
         filled
     }
 
-    /// Notes that `written` bytes have gone out.
+    /// Records that `written` bytes were written.
     pub(crate) fn advance(&mut self, written: usize) {
         self.bytes -= written;
         self.begun += written;

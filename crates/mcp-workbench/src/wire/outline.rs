@@ -1,6 +1,6 @@
-//! The members of a `tools/call` that every call needs, found in the same pass that checks the message: those of its
-//! parameters, of its `_meta`, and inside its arguments those of `use_tool`. What is written in an unusual way, with
-//! escapes or duplicate keys, has no outline and is read the long way.
+//! The members of a `tools/call` that every call needs, found in the pass that checks the message: those of its
+//! parameters, of its `_meta`, and inside its arguments those of `use_tool`. Parameters with escapes or duplicate keys
+//! in them have no outline and are parsed separately.
 
 use rawjson::{RawJson, ScanFault, Scanner, walk_members};
 
@@ -56,7 +56,7 @@ pub struct CallOutline {
     spans: [(u32, u32); MEMBERS],
     /// A bit for each member that is a string without escapes.
     plain: u16,
-    /// For each level, whether it has members that the outline does not know.
+    /// For each level, true if it has members that the outline does not know.
     has_others: [bool; 4],
     /// Set if something is written in an unusual way.
     is_unusual: bool,
@@ -65,7 +65,7 @@ pub struct CallOutline {
 }
 
 impl CallOutline {
-    /// Goes past the parameters at `start`, which replace those of an earlier outline.
+    /// Skips the parameters at `start`, which replace those of an earlier outline.
     pub(super) fn scan(
         &mut self,
         scanner: &mut Scanner<'_>,
@@ -120,12 +120,12 @@ impl CallOutline {
         })
     }
 
-    /// Returns whether the parameters can be read by their outline.
+    /// Returns true if the parameters can be read through their outline.
     pub fn is_usual(&self) -> bool {
         self.is_there && !self.is_unusual
     }
 
-    /// Returns whether an object has members that the outline does not know.
+    /// Returns true if an object has members that the outline does not know.
     pub fn has_others(&self, level: Level) -> bool {
         self.has_others[level as usize]
     }

@@ -1,15 +1,15 @@
-//! Finding the id of a message that cannot be read as a whole: it is too large, too deep or broken. Its
-//! sender must still be told. Some write the id first, some last, so both ends are looked at.
+//! Finds the id of a message that cannot be parsed as a whole because it is too large, too deep or broken. Its sender
+//! must still get a response. Some senders write the id first and some last, so both ends are searched.
 
 use rawjson::{Kind, RawJson, Scanner, unescape};
 
 use super::message::RequestId;
 
-/// How far from either end of a message an id is looked for.
+/// The number of bytes at either end of a message that are searched for an id.
 const REACH: usize = 4096;
 
-/// The id of the request that a line answers which is no message: it must look like an answer, because
-/// some servers log JSON with ids of their own on the same stream.
+/// Returns the id of the request that an invalid line answers. The line must look like a response, because some servers
+/// log JSON with their own ids on the same stream.
 pub(crate) fn recover_answer_id(line: &[u8]) -> Option<RequestId> {
     let head = &line[..line.len().min(REACH)];
     let tail = &line[line.len().saturating_sub(REACH)..];
@@ -73,7 +73,7 @@ fn last_members(text: &[u8]) -> Option<RequestId> {
     (end == text.len()).then(|| RequestId::from_json(id))?
 }
 
-/// The member at `at`, and where it ends.
+/// Parses the member at `at`. Returns it with its end.
 fn member(scanner: &mut Scanner<'_>, at: usize) -> Option<(String, RawJson, usize)> {
     let text = scanner.bytes();
     let key = scanner.blanks(at);

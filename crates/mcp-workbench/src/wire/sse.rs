@@ -1,5 +1,5 @@
-//! Server-sent events out of any chunking of the bytes: line ends of all three kinds, data of several
-//! lines, comments, ids and reconnection times. An event over the limit ends the stream.
+//! Parses server-sent events, however the bytes are chunked: line ends of all three kinds, data of several lines,
+//! comments, ids and reconnection times. An event over the limit ends the stream.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StreamEvent {
-    /// Its type; empty where the server named none, which means `message`.
+    /// Its type; empty if the server named none, which means `message`.
     pub name: String,
     /// Its data, lines joined by line feeds.
     pub data: Bytes,
@@ -27,7 +27,7 @@ pub(crate) struct EventParser {
     buffer: BytesMut,
     /// The bytes at the start of the buffer that are known to hold no line end.
     searched: usize,
-    /// Whether a line feed at the start of the buffer belongs to the line end before it.
+    /// True if a line feed at the start of the buffer belongs to the previous line end.
     after_return: bool,
     at_start: bool,
     event: PartialEvent,
@@ -36,7 +36,7 @@ pub(crate) struct EventParser {
     limit: usize,
 }
 
-/// What has been read of an event that is not over.
+/// The part of an event that has arrived.
 #[derive(Debug, Default)]
 struct PartialEvent {
     name: String,
@@ -59,7 +59,7 @@ impl EventParser {
         }
     }
 
-    /// Takes what has been read.
+    /// Adds received bytes.
     pub(crate) fn push(&mut self, chunk: &[u8]) {
         self.buffer.extend_from_slice(chunk);
     }
@@ -78,7 +78,7 @@ impl EventParser {
         Ok(None)
     }
 
-    /// The id of the last event that came as a whole.
+    /// Returns the id of the last complete event.
     pub(crate) fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
@@ -88,7 +88,7 @@ impl EventParser {
         self.retry
     }
 
-    /// Refuses an event whose data is too large together with a line of it that is not over.
+    /// Refuses an event if its data and its unfinished line are too large together.
     fn check_size(&self, unfinished_line: usize) -> Result<(), EventTooLarge> {
         let data = self.event.data.as_ref().map_or(0, Bytes::len);
         if data + unfinished_line > self.limit {
@@ -141,7 +141,7 @@ impl EventParser {
         }
     }
 
-    /// The end of an event; nothing if it has no data.
+    /// Ends an event. Returns `None` if it has no data.
     fn dispatch(&mut self) -> Option<StreamEvent> {
         let event = std::mem::take(&mut self.event);
         if let Some(id) = event.id {
@@ -160,7 +160,7 @@ impl PartialEvent {
         self.data = Some(match self.data.take() {
             None => line,
             Some(before) => {
-                // Only the second line and those after it are copied, into a buffer that grows.
+                // Only the second and later lines are copied, into a growing buffer.
                 let mut joined = before
                     .try_into_mut()
                     .unwrap_or_else(|before| BytesMut::from(&before[..]));
@@ -180,7 +180,7 @@ mod tests {
 
     const LIMIT: usize = 1024;
 
-    /// All events of a stream that comes in chunks of these sizes, over and over.
+    /// Returns all events of a stream that arrives in chunks of these sizes, repeatedly.
     fn events(stream: &[u8], sizes: &[usize]) -> (Vec<(String, String)>, EventParser) {
         let mut parser = EventParser::new(LIMIT);
         let mut found = Vec::new();

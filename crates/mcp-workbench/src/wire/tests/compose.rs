@@ -1,4 +1,4 @@
-//! Messages of ours around values of others: what goes in comes out byte for byte.
+//! Our messages around relayed values: the values stay byte for byte.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -103,7 +103,7 @@ proptest! {
     }
 }
 
-/// Large bodies are not copied into the frame; nobody can tell from outside.
+/// Large bodies are not copied into the frame, which makes no visible difference.
 #[test]
 fn a_body_of_any_size_is_spliced_alike() {
     for size in [2, 3, 16 * 1024 - 1, 16 * 1024, 16 * 1024 + 1, 1024 * 1024] {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::super::{Line, LineFramer, MAX_FRAME_BYTES};
 
-/// How much of a line that is too long is kept at either end.
+/// The size of the stored beginning and end of a line that is too long.
 const EXCERPT: usize = 4096;
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -45,7 +45,7 @@ fn comparable(line: Line, limit: usize) -> Line {
     }
 }
 
-/// What a framer makes of the stream, read in chunks of these sizes in turn.
+/// Returns the lines of the stream, read in chunks of these sizes in turn.
 fn framed(stream: &[u8], chunks: &[usize], limit: usize) -> Vec<Line> {
     let mut framer = LineFramer::new(limit);
     let mut lines = Vec::new();
@@ -158,7 +158,7 @@ fn neither_line_end_nor_mark_count_against_the_limit() {
     }
 }
 
-/// The id of an answer may stand at its end.
+/// The id of a response may be at its end.
 #[test]
 fn a_long_line_has_an_end_however_it_is_read() {
     for chunk in [1, 4, 5, 6, 9, 10, 100] {

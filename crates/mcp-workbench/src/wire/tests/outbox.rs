@@ -38,12 +38,12 @@ fn frame(serial: usize, size: usize) -> Frame {
     notification("m", Some(&value(serial, size)))
 }
 
-/// An outbox and what is known of it from outside.
+/// An outbox, and a model of its content.
 #[derive(Default)]
 struct Trial {
     outbox: Outbox,
     tickets: Vec<FrameTicket>,
-    /// The frames that were not taken out, with what stands before each in the stream.
+    /// The frames that were not removed, with the text before each in the stream.
     kept: BTreeMap<FrameTicket, Vec<u8>>,
     written: Vec<u8>,
 }
@@ -74,7 +74,7 @@ impl Trial {
         self.check();
     }
 
-    /// Pushes a message of one of the kinds; returns what has to be written for it.
+    /// Pushes a message of one of the kinds. Returns the text that must be written for it.
     fn push(&mut self, serial: usize, size: usize) -> (FrameTicket, String) {
         let value = value(serial, size);
         let text = value.as_str();

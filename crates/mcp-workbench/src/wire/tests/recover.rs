@@ -1,4 +1,4 @@
-//! Ids of messages that cannot be read: the right one or none, and never one that is no JSON.
+//! Ids of invalid messages: the right one or none, and never one that is not JSON.
 
 use bytes::Bytes;
 use proptest::prelude::*;
