@@ -27,7 +27,7 @@ pub(crate) enum FetchFault {
     /// The connection broke, or the response is not HTTP.
     #[error("the response from '{host}' is incomplete")]
     Broken { host: String },
-    /// A status that may be another one in a while.
+    /// A status that may change in a while.
     #[error("'{host}' answered with status {status}")]
     Status { host: String, status: u16 },
 }
@@ -111,7 +111,7 @@ pub(crate) enum StoreFault {
     #[error("the keyring cannot be used: {0}")]
     #[cfg(all(feature = "keyring", not(test)))]
     Keyring(String),
-    /// The record is damaged, or has another layout.
+    /// The record is damaged, or has a different layout.
     #[error("the stored sign-in cannot be read (hint: sign in again)")]
     Unreadable,
 }
@@ -133,10 +133,10 @@ pub(crate) enum SignInError {
     /// The server has no metadata, and no authorization server at the default endpoints.
     #[error("the server has no OAuth metadata")]
     NotDescribed,
-    /// A response is from another authorization server than the expected one.
+    /// A response is from a different authorization server than expected.
     #[error("the response is from a different authorization server than the request was sent to")]
     WrongIssuer,
-    /// The server names another authorization server than its entry.
+    /// The server names a different authorization server than its entry.
     #[error(
         "the server names a different authorization server than \"issuer\" in \"oauth\" of its entry"
     )]

@@ -19,7 +19,6 @@ use super::{
 };
 use crate::{alarm::timeout_at, private_files};
 
-/// The time in which an attempt has to be finished.
 const TIMEOUT: Duration = Duration::from_mins(10);
 
 /// A pending attempt. It can be finished once, within ten minutes.
@@ -29,7 +28,7 @@ pub(crate) struct SignIn {
     client: RegisteredClient,
     redirect_uri: String,
     address: Url,
-    /// The value that the redirect has to repeat.
+    /// The value that the redirect must repeat.
     state: String,
     /// The secret that the code is bound to (PKCE).
     verifier: String,
@@ -44,7 +43,7 @@ pub(crate) struct SignIn {
 pub(crate) struct Granted {
     /// The scopes that were granted.
     pub scopes: Vec<String>,
-    /// The authorization server; none where it does not say who it is.
+    /// The authorization server, or `None` if it does not name itself.
     pub issuer: Option<String>,
 }
 
@@ -69,7 +68,7 @@ impl SignIn {
         let record = account.read().await.ok().flatten();
         // Without a challenge the server is asked for one, since the record does not say which scopes it wants.
         let authority = Authority::find(account, challenge, None).await?;
-        // No value from another authority is sent to this one.
+        // No value from a different authority is sent to this one.
         let record = record.filter(|it| it.issuer() == authority.issuer());
         let challenge = challenge.or(authority.challenge());
         let resource_metadata = challenge.and_then(|it| it.resource_metadata(account.url()));
@@ -107,7 +106,7 @@ impl SignIn {
         &self.address
     }
 
-    /// Finishes it with the address that the browser was sent back to, and stores what was granted.
+    /// Finishes the sign-in with the redirect address of the browser, and stores the grant.
     pub(crate) async fn finish(&self, redirected: &str) -> Result<Granted, SignInError> {
         let answer = Answer::of(redirected)?;
         if answer.state != self.state {
@@ -141,8 +140,8 @@ impl SignIn {
         })
     }
 
-    /// Waits for the browser, finishes, and shows the outcome in it. A redirect of another attempt is refused and ends
-    /// nothing. Not cancel-safe while a code is exchanged.
+    /// Waits for the browser, finishes the sign-in, and shows the outcome in the browser. A redirect of a different
+    /// sign-in is refused, and the wait continues. Not cancel-safe while a code is exchanged.
     pub(crate) async fn wait(&self, listener: &mut Listener) -> Result<Granted, SignInError> {
         loop {
             let redirected = timeout_at(self.until, listener.next()).await;
@@ -156,7 +155,7 @@ impl SignIn {
         }
     }
 
-    /// Refuses a redirect from another authority (RFC 9207), also if it reports an error.
+    /// Refuses a redirect from a different authority (RFC 9207), even if it reports an error.
     fn check_issuer(&self, received: Option<&str>) -> Result<(), SignInError> {
         match (received, self.authority.issuer()) {
             (Some(received), Some(expected)) if received == expected => Ok(()),
@@ -232,7 +231,7 @@ impl Answer {
     }
 }
 
-/// Returns a text of 43 characters that nobody can guess.
+/// Returns an unguessable text of 43 characters.
 fn random_text() -> String {
     BASE64_URL_SAFE_NO_PAD.encode(private_files::random::<32>())
 }

@@ -43,7 +43,7 @@ pub(super) fn launch_sizes(folder: &Path) -> impl Iterator<Item = u64> + use<> {
     launches.map(|file| file.bytes)
 }
 
-/// Deletes what is beyond the bounds, and what earlier versions have left.
+/// Deletes files beyond the bounds, and files of earlier versions.
 pub(super) fn evict(folder: &Path, now: SystemTime) {
     let mut files = files(folder, now);
     files.sort_by_key(|file| file.age);
@@ -61,7 +61,7 @@ pub(super) fn evict(folder: &Path, now: SystemTime) {
     }
 }
 
-/// Deletes the files in which earlier versions have stored the same. Nothing is taken over: all of it can be found out again.
+/// Deletes the files of earlier versions. Nothing is migrated, because all of it can be determined again.
 fn remove_earlier_layouts(cache: &Path) {
     for file in EARLIER_FILES {
         let _ = fs::remove_file(cache.join(file));

@@ -1,5 +1,5 @@
-//! The keys of the cache: hashes over how a server is launched with which values, or over its place in a lock file, made
-//! with a salt that only this user has. Two accounts never share a file, and the name of a file reveals nothing.
+//! The keys of the cache: salted hashes of the launch of a server with its values, or of its place in a lock file. Only
+//! this user has the salt. Two accounts never share a file, and the name of a file reveals nothing.
 
 use std::{
     fmt::{self, Write},
@@ -25,8 +25,9 @@ pub(super) const PLACE_EXTENSION: &str = "pins";
 /// The part of an `envFile` that counts.
 const MAX_ENV_FILE_BYTES: u64 = 1024 * 1024;
 
-/// Variables that are different in every terminal and session, and say nothing of an account. The path is one of them:
-/// the program that it leads to counts by itself. Whole names, since `LANG` is one and `LANGFUSE_SECRET_KEY` is none.
+/// Variables that differ between terminals and sessions, and do not depend on the account. `PATH` is one of them: the
+/// program that it leads to is hashed. The names are complete, because `LANG` is one of them and `LANGFUSE_SECRET_KEY`
+/// is not.
 const OF_A_SESSION: &[&str] = &[
     "ALACRITTY_LOG",
     "ALACRITTY_SOCKET",

@@ -1,4 +1,4 @@
-//! A hash over how a server is launched, and over the version of its program as far as the size and times of files show it.
+//! A hash of the launch of a server, and of the version of its program as far as the size and times of files show it.
 
 use std::{ffi::OsStr, fs, path::Path, time::UNIX_EPOCH};
 
@@ -23,13 +23,12 @@ impl LaunchHash {
         self.0.update(part);
     }
 
-    /// Adds a program: what the entry says, before variables were expanded, and what of its files changes with their
-    /// content.
+    /// Adds a program: the entry before variables were expanded, and the metadata of its files.
     pub(super) fn add_program(&mut self, launch: &StdioLaunch) {
         self.add(b"program");
         self.add(launch.command.as_bytes());
         if launch.names_cwd {
-            // What `npm start` is depends on where it is said.
+            // The meaning of `npm start` depends on the working directory.
             self.add(launch.cwd.as_os_str().as_encoded_bytes());
         }
         for argument in &launch.args_as_written {
@@ -55,7 +54,7 @@ impl LaunchHash {
         self.0.finalize().into()
     }
 
-    /// Adds what of a file changes with its content.
+    /// Adds the metadata that changes with the content of a file.
     fn add_file(&mut self, file: &Path) {
         let Ok(metadata) = fs::metadata(file) else {
             return;
@@ -69,8 +68,8 @@ impl LaunchHash {
     }
 }
 
-/// Returns whether a file among the arguments may be run, as far as its name shows. Others, such as a database, change while
-/// the server runs.
+/// Returns true if a file among the arguments may be a program, judged by its name. Other files, such as a database,
+/// change while the server runs.
 pub(crate) fn is_program(file: &Path) -> bool {
     let extension = file.extension().and_then(OsStr::to_str);
     extension.is_some_and(|it| PROGRAMS.contains(&it.to_ascii_lowercase().as_str()))

@@ -43,7 +43,7 @@ const WRITES_BETWEEN_EVICTIONS: usize = 100;
 /// The cache of all servers.
 #[derive(Debug)]
 pub(crate) struct ServerCache {
-    /// The folder; none where the user has no cache directory.
+    /// The folder, or `None` if the user has no cache directory.
     folder: Option<PathBuf>,
     /// The salt of the file names, once it was read.
     salt: Mutex<Option<Salt>>,
@@ -51,7 +51,7 @@ pub(crate) struct ServerCache {
     writes: AtomicUsize,
 }
 
-/// Why an update was not stored.
+/// A reason why an update was not stored.
 #[derive(Debug, Error)]
 pub(crate) enum NotCached {
     #[error("there is no cache directory")]
@@ -98,7 +98,7 @@ impl ServerCache {
         size
     }
 
-    /// Returns the key of a subject; none if nothing can be stored under it yet.
+    /// Returns the key of a subject, or `None` if nothing can be stored under it yet.
     pub(crate) fn key(&self, subject: &Subject<'_>) -> Option<CacheKey> {
         let folder = self.folder().filter(|it| is_safe(it))?;
         let mut salt = self.salt.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +109,7 @@ impl ServerCache {
         CacheKey::new(subject, &salt)
     }
 
-    /// Reads the file of a key; an empty record where there is none that can be used.
+    /// Reads the file of a key. Returns an empty record if there is no usable file.
     pub(crate) fn read(&self, key: &CacheKey) -> CachedServer {
         let folder = self.folder().filter(|it| is_safe(it));
         let read = folder.and_then(|folder| read_file(folder, key));
@@ -142,7 +142,7 @@ impl ServerCache {
         change(&mut record);
         let storable = check(&record, secrets);
         if storable.is_err() {
-            // The earlier list is removed too: it is not what the server says now.
+            // The earlier list is removed too, because it is outdated.
             record.leave_out_lists();
             if check(&record, secrets).is_err() {
                 record = CachedServer::default();
@@ -177,8 +177,8 @@ impl ServerCache {
         Ok(())
     }
 
-    /// Returns the salt that is in the folder, and creates it if there is none. It is read again at each update, since
-    /// somebody may have deleted the folder.
+    /// Returns the salt in the folder, and creates it if there is none. It is read again at each update, because the
+    /// user may have deleted the folder.
     fn stored_salt(&self, folder: &Path) -> io::Result<Salt> {
         let mut known = self.salt.lock().unwrap_or_else(PoisonError::into_inner);
         let salt = match Salt::read(folder) {
@@ -195,7 +195,7 @@ fn read_file(folder: &Path, key: &CacheKey) -> Option<CachedServer> {
     CachedServer::parse(text, key)
 }
 
-/// Returns whether only the user can put files into a folder.
+/// Returns true if only the user can put files into a folder.
 fn is_safe(folder: &Path) -> bool {
     let metadata = fs::metadata(folder);
     metadata.is_ok_and(|it| it.is_dir() && private_files::is_writable_by_user_only(&it))

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{key::CacheKey, seconds_now};
 use crate::era::Era;
 
-/// The layout of a file; one of another layout counts as empty.
+/// The layout of a file. A file of a different layout counts as empty.
 const LAYOUT: u32 = 1;
 /// Bound on the name and the version of a server that are stored.
 const MAX_IDENTITY_CHARACTERS: usize = 100;
@@ -17,14 +17,14 @@ const MAX_IDENTITY_CHARACTERS: usize = 100;
 const PROTOCOL_LIFETIME: Duration = Duration::from_hours(7 * 24);
 /// The age up to which tools count that no start of their server has confirmed.
 pub(super) const TOOLS_LIFETIME: Duration = Duration::from_hours(30 * 24);
-/// Tools that are the same are confirmed at most this often, so that most starts write nothing.
+/// The interval at which unchanged tools are confirmed. Most starts therefore write nothing.
 const CONFIRMED_EVERY: Duration = Duration::from_hours(24);
 
-/// What the cache has about a server. Each part is independent of the others, and may be missing.
+/// The cache record of a server. Each part is independent of the others, and may be missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CachedServer {
     head: Head,
-    /// What the server said about itself and its tools, as JSON.
+    /// The description of the server and its tools, as JSON.
     tools: Option<RawJson>,
     /// Canonical definitions by their digests, as JSON.
     definitions: Option<RawJson>,
@@ -35,7 +35,7 @@ pub(crate) struct CachedServer {
 struct Head {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     protocol: Option<CachedProtocol>,
-    /// The digests of program files, by what changes with the content of a file.
+    /// The digests of program files, by file metadata.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     programs: BTreeMap<String, String>,
     /// When a start last confirmed the tools, in seconds since 1970.
@@ -47,7 +47,7 @@ struct Head {
 #[derive(Serialize, Deserialize)]
 struct Envelope<'a, H> {
     layout: u32,
-    /// The key of the file, so that a file that was copied to another name is not used.
+    /// The key of the file, so that a copy under a different name is not used.
     key: Cow<'a, str>,
     #[serde(flatten)]
     head: H,
@@ -115,7 +115,7 @@ impl CachedServer {
         self.head.protocol = protocol;
     }
 
-    /// Returns the digests of program files, by what changes with the content of a file.
+    /// Returns the digests of program files, by file metadata.
     pub(crate) fn programs(&self) -> &BTreeMap<String, String> {
         &self.head.programs
     }
@@ -151,7 +151,7 @@ impl CachedServer {
         self.definitions = definitions;
     }
 
-    /// Removes the parts that can be large or contain what a server says.
+    /// Removes the parts that can be large or contain text of the server.
     pub(super) fn leave_out_lists(&mut self) {
         self.tools = None;
         self.definitions = None;
@@ -198,7 +198,7 @@ impl CachedServer {
         pieces
     }
 
-    /// Parses the text of a file; none if it is broken, of another layout or that of another key.
+    /// Parses the text of a file. Returns `None` if it is broken, or has a different layout or key.
     pub(super) fn parse(text: Vec<u8>, key: &CacheKey) -> Option<Self> {
         let text = RawJson::parse(&Bytes::from(text)).ok()?;
         let members = text.members()?;

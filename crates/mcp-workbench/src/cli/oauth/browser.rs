@@ -1,4 +1,4 @@
-//! Opening an address in the user's browser: a program that gets it as one argument, and never a shell.
+//! Opens an address in the user's browser: runs a program with the address as one argument, and never a shell.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -11,19 +11,19 @@ use url::Url;
 
 use crate::config::Environment;
 
-/// How long a program may take to say that it cannot open anything. One that still runs then is a browser.
+/// How long a program may take to fail. A program that still runs after that is taken for a browser.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A program and its arguments.
 type CommandLine = Vec<OsString>;
 
-/// What means something to a shell and nothing more in an address than its code does. No shell of ours reads it; what opens
-/// a browser may be a script that is less careful.
+/// Characters with a meaning for a shell that can be percent-encoded in an address. We run no shell, but the program
+/// that opens a browser may be a careless script.
 const MEANINGFUL: &[char] = &[
     '$', '`', '(', ')', '|', ';', '\'', '"', '\\', '!', '<', '>', '*',
 ];
 
-/// An address without anything that a shell would take for more than text, but for `&` and `?`.
+/// Returns the address with such characters encoded, except `&` and `?`.
 pub(super) fn harmless(address: &Url) -> String {
     let mut text = String::with_capacity(address.as_str().len());
     for character in address.as_str().chars() {
@@ -36,7 +36,7 @@ pub(super) fn harmless(address: &Url) -> String {
     text
 }
 
-/// Opens an address; false if nothing here can, or nobody would see it.
+/// Opens an address. Returns false if no program can, or no user would see it.
 pub(super) async fn open(address: &str, environment: &Environment, has_terminal: bool) -> bool {
     for command in candidates(address, environment, has_terminal) {
         if starts(&command).await {
@@ -46,7 +46,7 @@ pub(super) async fn open(address: &str, environment: &Environment, has_terminal:
     false
 }
 
-/// Whether a program starts and does not fail at once.
+/// Returns true if a program starts and does not fail at once.
 async fn starts(command: &[OsString]) -> bool {
     let Some((program, arguments)) = command.split_first() else {
         return false;
@@ -69,7 +69,7 @@ async fn starts(command: &[OsString]) -> bool {
     }
 }
 
-/// What to try, in order.
+/// Returns the command lines to try, in order.
 fn candidates(address: &str, environment: &Environment, has_terminal: bool) -> Vec<CommandLine> {
     let set = |name: &str| environment.variable(name).filter(|it| !it.is_empty());
     if !cfg!(windows)
@@ -77,7 +77,7 @@ fn candidates(address: &str, environment: &Environment, has_terminal: bool) -> V
     {
         return of_variable(named, address);
     }
-    // Where nobody looks, a browser that opens is a surprise to somebody else.
+    // Without a terminal, a browser could open on the screen of a different user.
     if !has_terminal {
         return Vec::new();
     }
@@ -98,8 +98,8 @@ fn candidates(address: &str, environment: &Environment, has_terminal: bool) -> V
     vec![words.map(OsString::from).collect()]
 }
 
-/// The command lines of `$BROWSER`: several with a colon between them, each with `%s` where the address goes, or the
-/// address at its end.
+/// Returns the command lines of `$BROWSER`: several are separated by colons, and each has the address in place of `%s`
+/// or at its end.
 fn of_variable(named: &OsStr, address: &str) -> Vec<CommandLine> {
     // One path, whatever characters it has.
     if std::path::Path::new(named).is_file() {
@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    /// What is tried with these variables, as text.
+    /// Returns the command lines that are tried with these variables.
     fn tried(variables: &[(&str, &str)], has_terminal: bool) -> Vec<Vec<String>> {
         let variables = variables
             .iter()

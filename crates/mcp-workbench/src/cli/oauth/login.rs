@@ -1,4 +1,4 @@
-//! `login`: somebody signs in to a remote server, in a browser here or elsewhere.
+//! `login`: signs in to a remote server, in a browser on this or another machine.
 
 use std::{
     io::{self, IsTerminal},
@@ -24,10 +24,10 @@ use crate::{
 use clap::Args;
 use serde::Serialize;
 
-/// How long somebody may take in the browser.
+/// How long the user may take in the browser.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// Where somebody signs in, and how.
+/// The arguments of `login`.
 #[derive(Args)]
 pub(in crate::cli) struct LoginArguments {
     /// The toolbox
@@ -72,7 +72,7 @@ pub(in crate::cli) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows the way to the browser and waits until somebody comes back from it.
+/// Opens the browser and waits for the redirect.
 async fn sign_in(
     account: &Account,
     server: &str,
@@ -101,7 +101,7 @@ async fn sign_in(
     }
 }
 
-/// Opens the browser, or says what to open.
+/// Opens the browser, or prints the address to open.
 async fn show_way(attempt: &SignIn, arguments: &LoginArguments, environment: &Environment) {
     let address = browser::harmless(attempt.address());
     let at = attempt.address().host_str().unwrap_or_default();
@@ -120,7 +120,8 @@ async fn show_way(attempt: &SignIn, arguments: &LoginArguments, environment: &En
     ));
 }
 
-/// Waits for the browser, or for what its address line showed. What does not belong to this attempt ends nothing.
+/// Waits for the redirect of the browser, or for its pasted address. An address of a different sign-in is reported, and
+/// the wait continues.
 async fn come_back(attempt: &SignIn, listener: &mut Listener) -> Result<Granted, SignInError> {
     let mut paste = Paste::start();
     loop {
@@ -144,7 +145,7 @@ async fn come_back(attempt: &SignIn, listener: &mut Listener) -> Result<Granted,
     }
 }
 
-/// What came of it.
+/// The result of a sign-in.
 #[derive(Serialize)]
 struct Report<'a> {
     toolbox: &'a str,
@@ -152,12 +153,12 @@ struct Report<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     issuer: Option<&'a str>,
     scopes: &'a [String],
-    /// When the token is over, if that is known.
+    /// The expiry time of the token, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<String>,
-    /// Whether it is made new without anybody.
+    /// True if the token is renewed without the user.
     renewed: bool,
-    /// Where it is kept.
+    /// The place where it is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     stored: Option<String>,
 }
@@ -206,7 +207,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// For how long somebody is signed in, in words.
+/// Describes how long a sign-in lasts.
 pub(super) fn until(moment: Option<&str>, is_renewed: bool) -> String {
     match (moment, is_renewed) {
         (Some(moment), true) => format!("{moment}, then renewed automatically"),

@@ -1,4 +1,4 @@
-//! `logout`: forgets what is stored of being signed in, and has the authorization server forget it too.
+//! `logout`: removes stored sign-ins, and revokes them at the authorization server.
 
 use std::{path::Path, process::ExitCode};
 
@@ -16,7 +16,7 @@ use crate::{
     oauth::Account,
 };
 
-/// Where somebody is signed out.
+/// The arguments of `logout`.
 #[derive(Args)]
 pub(in crate::cli) struct LogoutArguments {
     /// The toolbox
@@ -52,7 +52,7 @@ pub(in crate::cli) fn run(
             LoginKind::Person(account) | LoginKind::Credentials(account) => {
                 accounts.push((target, account));
             }
-            // Of all servers those are meant that can be signed in to.
+            // `--all` skips servers without a sign-in.
             _ if arguments.all => {}
             kind => {
                 Trouble::unless_person(target, kind, config)?;
@@ -106,19 +106,19 @@ fn rendered(ended: &[Ended<'_>]) -> String {
     lines.collect()
 }
 
-/// What came of it.
+/// The result of the command.
 #[derive(Serialize)]
 struct Report<'a> {
     servers: &'a [Ended<'a>],
 }
 
-/// What came of it at one server.
+/// The result for one server.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Ended<'a> {
     toolbox: &'a str,
     server: &'a str,
-    /// Whether somebody was signed in before.
+    /// True if the user was signed in before.
     signed_out: bool,
     /// How it is called in words.
     #[serde(skip)]

@@ -1,5 +1,4 @@
-//! Signing in to remote servers from the command line: `login`, `logout` and `auth status`. What is secret is never
-//! printed.
+//! The commands for signing in to remote servers: `login`, `logout` and `auth status`. Secrets are never printed.
 
 mod browser;
 mod login;
@@ -20,7 +19,7 @@ use crate::config::Environment;
 pub(super) use login::{LoginArguments, run as login};
 pub(super) use logout::{LogoutArguments, run as logout};
 
-/// What is shown about being signed in.
+/// The arguments of `auth`.
 #[derive(Args)]
 pub(super) struct AuthArguments {
     #[command(subcommand)]
@@ -29,11 +28,10 @@ pub(super) struct AuthArguments {
 
 #[derive(Subcommand)]
 enum AuthCommand {
-    /// Show to which remote servers somebody is signed in
+    /// Show sign-in status of remote servers
     Status(status::StatusArguments),
 }
 
-/// Runs what the arguments name.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &AuthArguments,

@@ -1,4 +1,4 @@
-//! What is typed or pasted while something else is waited for.
+//! Reads pasted lines while the command waits for something else.
 
 use std::{
     io::{self, BufRead, Read},
@@ -7,14 +7,14 @@ use std::{
 
 use tokio::sync::mpsc;
 
-/// The longest line that is taken.
+/// The length beyond which a line is cut.
 const MOST_BYTES: u64 = 64 * 1024;
 
 /// The lines of stdin, which may end at once.
 pub(super) struct Paste(mpsc::Receiver<String>);
 
 impl Paste {
-    /// Begins to read. The thread that does it ends with stdin or with the process.
+    /// Starts to read. The reading thread ends with stdin or with the process.
     pub(super) fn start() -> Self {
         let (sender, receiver) = mpsc::channel(1);
         let read = move || {
@@ -24,7 +24,7 @@ impl Paste {
                 }
             }
         };
-        // Without a thread nothing can be pasted; the browser still can answer.
+        // Without the thread an address cannot be pasted, but the browser can still redirect.
         let _ = thread::Builder::new().name("paste".into()).spawn(read);
         Self(receiver)
     }

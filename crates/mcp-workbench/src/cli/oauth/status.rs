@@ -1,4 +1,4 @@
-//! `auth status`: to which remote servers somebody is signed in. Nothing is asked of any of them.
+//! `auth status`: shows the sign-in status of remote servers. No server is contacted.
 
 use std::{path::Path, process::ExitCode};
 
@@ -30,7 +30,7 @@ pub(super) struct StatusArguments {
     json: bool,
 }
 
-/// Shows what is stored.
+/// Shows the stored sign-ins.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &StatusArguments,
@@ -56,13 +56,13 @@ enum State {
     Ended,
     /// There was none, or none is needed.
     NotSignedIn,
-    /// What is stored cannot be read.
+    /// The stored sign-in cannot be read.
     Unreadable,
     /// The workbench gets tokens by itself.
     ClientCredentials,
-    /// The entry has a header or a password of its own.
+    /// The entry has its own header or password.
     OwnCredentials,
-    /// The entry says that nobody signs in.
+    /// The entry switches OAuth off.
     Off,
     /// The entry refers to values that are not there.
     Unset,
@@ -86,18 +86,18 @@ struct ServerStatus {
     issuer: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     scopes: Vec<String>,
-    /// Those that the server has asked for since.
+    /// The scopes that the server has required since the sign-in.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     needed_scopes: Vec<String>,
-    /// When the token is over, if that is known.
+    /// The expiry time of the token, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<String>,
-    /// Whether it is made new without anybody.
+    /// True if the token is renewed without the user.
     renewed: bool,
-    /// Where it is kept.
+    /// The place where it is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     stored: Option<String>,
-    /// What to do, where there is something.
+    /// The command that helps, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
 }
@@ -153,7 +153,7 @@ impl ServerStatus {
             LoginKind::Person(account) => {
                 let mut status = bare(State::NotSignedIn).with(account);
                 let wants_sign_in = match status.state {
-                    // Most servers that nobody signed in to need no sign-in, and one that does names the command.
+                    // Most servers without a sign-in need none, and one that does names the command in its error.
                     State::NotSignedIn => account.is_configured(),
                     State::SignedIn => !status.needed_scopes.is_empty(),
                     _ => true,
@@ -166,7 +166,7 @@ impl ServerStatus {
         }
     }
 
-    /// With what is stored.
+    /// Adds the stored record.
     fn with(mut self, account: &Account) -> Self {
         let record = match account.load() {
             Ok(Some(record)) => record,

@@ -1,4 +1,4 @@
-//! The remote servers of a configuration, and whether somebody can sign in to them.
+//! The remote servers of a configuration, and their ways of authentication.
 
 use std::{path::Path, sync::Arc};
 
@@ -27,9 +27,9 @@ pub(super) enum LoginKind<'a> {
     Person(Account),
     /// It gets tokens by itself, with credentials of the entry.
     Credentials(Account),
-    /// The entry has a header or a password of its own.
+    /// The entry has its own header or password.
     Own,
-    /// The entry says that nobody signs in.
+    /// The entry switches OAuth off.
     Off,
     /// The entry refers to values that are not there.
     Unset(&'a [Unset]),
@@ -77,9 +77,9 @@ impl Target {
         }
     }
 
-    /// Whether it is no program of this machine.
+    /// Returns true if it is not a program on this machine.
     pub(super) fn is_remote(&self) -> bool {
-        // Of an entry with unset values only what is written is known.
+        // An entry with unset values is known only as it is written.
         match &self.server.transport {
             Transport::Stdio(_) => false,
             Transport::Remote(_) => true,
@@ -87,13 +87,13 @@ impl Target {
         }
     }
 
-    /// The server as a person is told of it.
+    /// Returns the name of the server for messages.
     pub(super) fn shown(&self) -> String {
         let name = format!("{}/{}", self.toolbox, self.server.name);
         visible(&name).into_owned()
     }
 
-    /// The command that signs in to it, ready to be pasted; `config` is what `--config` was given.
+    /// Returns the command that signs in to it, ready to be pasted. `config` is the value of `--config`.
     pub(super) fn login(&self, config: Option<&Path>) -> String {
         let names = [self.toolbox.as_str(), self.server.name.as_str()];
         command("login", &names, config)
@@ -115,7 +115,7 @@ fn command(command: &str, names: &[&str], config: Option<&Path>) -> String {
     words.join(" ")
 }
 
-/// Whether an entry has credentials of its own.
+/// Returns true if an entry has its own credentials.
 fn has_own(endpoint: &RemoteEndpoint) -> bool {
     let mut names = endpoint.headers.keys();
     let has_user = |url: Url| !url.username().is_empty() || url.password().is_some();

@@ -1,4 +1,4 @@
-//! Why somebody is not signed in or out, and what to do about it.
+//! The errors of the sign-in commands, with hints.
 
 use std::{io, path::Path};
 
@@ -10,10 +10,9 @@ use crate::{
     visible::visible,
 };
 
-/// Why a command about signing in came to nothing.
+/// An error of a sign-in command.
 #[derive(Debug, Error)]
 pub(super) enum Trouble {
-    /// It is no remote server.
     #[error(
         "{0} has no sign-in: it is a program on this machine\n  \
          hint: set its credentials in `env` of its entry"
@@ -23,10 +22,9 @@ pub(super) enum Trouble {
     #[error("{server} cannot be reached: {missing}\n  hint: set what is missing")]
     Unset {
         server: String,
-        /// What is not there.
+        /// The unset values.
         missing: String,
     },
-    /// Its entry has credentials of its own.
     #[error(
         "{0} has no sign-in: its entry has an `Authorization` header, or a user in its address\n  \
          hint: remove that from the entry to sign in instead"
@@ -45,30 +43,26 @@ pub(super) enum Trouble {
         /// The command that tries it.
         doctor: String,
     },
-    /// What was given with `--scope` is none.
     #[error(
         "`--scope` is one word of visible ASCII characters\n  hint: give it once for each scope"
     )]
     Scope,
-    /// The browser could not come back to us.
     #[error("failed to listen for the browser's redirect: {error}\n  hint: {}", port_hint(*.port))]
     Port {
-        /// The port, if the entry says one.
+        /// The port, if the entry sets one.
         port: Option<u16>,
         error: io::Error,
     },
     /// It did not work.
     #[error("{what} {server}: {error}{}", hint(.error))]
     Failed {
-        /// What did not, up to the name of the server.
+        /// The beginning of the message, up to the name of the server.
         what: &'static str,
         server: String,
         error: SignInError,
     },
-    /// Nobody came back from the browser.
     #[error("timed out after ten minutes waiting for the sign-in to {0}\n  hint: start again")]
     TooLate(String),
-    /// There is no runtime, or no way to hear of signals.
     #[error("failed to start the runtime")]
     Runtime(#[source] io::Error),
     /// A person or the system has ended it.
@@ -77,7 +71,7 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    /// The account that somebody signs in with, or why there is none.
+    /// Returns the account for a sign-in, or the error if there is none.
     pub(super) fn unless_person(
         target: &Target,
         kind: LoginKind<'_>,
@@ -114,7 +108,7 @@ fn port_hint(port: Option<u16>) -> String {
     }
 }
 
-/// What to do about a failure, where its own words do not say.
+/// Returns a hint for errors whose text contains none.
 fn hint(error: &SignInError) -> String {
     let hint = match error {
         SignInError::Denied {

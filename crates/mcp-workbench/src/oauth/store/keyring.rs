@@ -1,5 +1,5 @@
-//! Records in the keyring of the system, for builds that have it (the feature `keyring`). A keyring that is locked asks its
-//! user, so it is asked on a thread of its own and for a while only.
+//! Records in the keyring of the system, for builds with the feature `keyring`. A locked keyring asks its user, so
+//! requests run on a separate thread with a timeout.
 
 use std::{sync::mpsc, thread, time::Duration};
 
@@ -9,7 +9,6 @@ use super::StoreFault;
 
 /// The name under which the keyring knows the workbench.
 const SERVICE: &str = "mcp-workbench";
-/// How long it may take.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Loads a record. A keyring that does not exist has none.
@@ -24,7 +23,7 @@ pub(super) fn load(key: &str) -> Result<Option<String>, StoreFault> {
     }
 }
 
-/// Stores a text; false where that cannot be.
+/// Stores a text. Returns false on failure.
 pub(super) fn save(key: &str, text: &str) -> bool {
     let text = text.to_owned();
     matches!(
@@ -33,7 +32,7 @@ pub(super) fn save(key: &str, text: &str) -> bool {
     )
 }
 
-/// Removes what is stored; false if there was nothing.
+/// Removes a record. Returns false if there was none.
 pub(super) fn remove(key: &str) -> Result<bool, StoreFault> {
     match ask(key, Entry::delete_credential) {
         Some(Ok(())) => Ok(true),
@@ -54,7 +53,7 @@ fn ask<T: Send + 'static>(
     let name = format!("signin/{key}");
     let run = move || {
         let entry = Entry::new(SERVICE, &name);
-        // Nobody may wait for it any more.
+        // The request may have timed out.
         let _ = answer.send(entry.and_then(|entry| question(&entry)));
     };
     let asking = thread::Builder::new().name("keyring".into()).spawn(run);

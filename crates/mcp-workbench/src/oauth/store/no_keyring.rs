@@ -1,4 +1,4 @@
-//! In place of the keyring, where the build has none: there is nothing in it, and nothing can be put there.
+//! The replacement for the keyring in builds without it. It is empty and stores nothing.
 
 use super::StoreFault;
 
@@ -10,7 +10,7 @@ pub(super) fn load(_: &str) -> Result<Option<String>, StoreFault> {
     Ok(None)
 }
 
-/// Nothing can be put there.
+/// Stores nothing.
 pub(super) fn save(_: &str, _: &str) -> bool {
     false
 }

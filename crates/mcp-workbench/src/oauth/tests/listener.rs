@@ -1,4 +1,4 @@
-//! The browser's way back.
+//! The redirect of the browser.
 
 use tempfile::tempdir;
 use tokio::{
@@ -38,7 +38,7 @@ async fn strays_end_nothing_and_the_right_one_is_told_the_outcome() {
     let attempt = SignIn::begin(&account, &uri, None).await.unwrap();
     let own = parameter(attempt.address(), "state").unwrap();
     let browser = async {
-        // One that says nothing, as browsers have them.
+        // An idle connection, as browsers open them.
         let address = uri
             .trim_start_matches("http://")
             .trim_end_matches("/callback");
@@ -106,7 +106,7 @@ async fn nobody_is_waited_for_for_ever() {
     let mut listener = Listener::bind(None).await.unwrap();
     let uri = listener.redirect_uri().to_owned();
     let attempt = SignIn::begin(&account, &uri, None).await.unwrap();
-    // From here on time passes while nothing happens.
+    // From here on time advances while all tasks are idle.
     tokio::time::pause();
     let waited = attempt.wait(&mut listener).await;
     assert_eq!(waited, Err(SignInError::Over));

@@ -184,7 +184,7 @@ async fn scopes_that_were_missing_are_asked_for() {
     assert_eq!(authority.seen("/register").len(), 1);
 }
 
-/// Which scopes are lacking is noted beside the calls, and may not be on disk when a client is offered to sign in.
+/// The lacking scopes are stored in the background, and may not be on disk when a client is offered a sign-in.
 #[tokio::test]
 async fn a_step_up_keeps_the_scopes_that_were_granted() {
     let authority = TestAuthority::start().await;
@@ -198,7 +198,7 @@ async fn a_step_up_keeps_the_scopes_that_were_granted() {
         parameter(attempt.unwrap().address(), "scope").unwrap()
     };
     assert_eq!(asked("insufficient_scope").await, "write read");
-    // Whose token is not good asks for what the server names.
+    // With an invalid token the sign-in requests the scopes that the server names.
     assert_eq!(asked("invalid_token").await, "write");
 }
 
@@ -219,7 +219,7 @@ async fn credentials_of_the_entry_need_nobody() {
     };
     for settings in [by_secret, by_key] {
         let authority = TestAuthority::start().await;
-        // Nobody is sent there.
+        // The user is not sent there.
         authority.change(|it| {
             it.metadata.insert("authorization_endpoint", Value::Null);
         });

@@ -23,7 +23,7 @@ fn bearer(number: usize) -> Bearer {
     Bearer::new(&format!("access-{number}")).unwrap()
 }
 
-/// Somebody who is signed in, with the token `access-1`.
+/// Returns an account that is signed in with the token `access-1`.
 async fn signed_in(state: &Path) -> (TestAuthority, Account) {
     let authority = TestAuthority::start().await;
     let account = account(&authority, state);
@@ -37,7 +37,7 @@ fn change(account: &Account, change: impl FnOnce(&mut Record)) {
     account.store().unwrap().save(&record).unwrap();
 }
 
-/// Has the stored token be over.
+/// Makes the stored token expire.
 fn end_token(account: &Account) {
     change(account, |record| {
         let token = record.token.as_mut().unwrap();
@@ -60,7 +60,7 @@ async fn a_token_that_is_over_is_refreshed_before_it_is_used() {
     assert_eq!(form["resource"], authority.server());
     let record = account.load().unwrap().unwrap();
     assert_eq!(record.token.unwrap().refresh.as_deref(), Some("refresh-2"));
-    // Who said the old token back is found out too.
+    // The old token is still redacted.
     let secrets = tokens.secrets();
     assert_eq!(secrets.redact("access-1 access-2"), "[redacted] [redacted]");
 }
@@ -143,7 +143,7 @@ async fn a_refresh_token_that_was_taken_back_is_not_used_again() {
     assert!(!account.load().unwrap().unwrap().is_signed_in());
 }
 
-/// Somebody without our lock has refreshed meanwhile, and stored what they got.
+/// A workbench without our lock has refreshed the token meanwhile and stored it.
 #[tokio::test]
 async fn a_rotation_by_somebody_else_is_taken_over() {
     let state = tempdir().unwrap();
@@ -171,7 +171,7 @@ async fn trouble_keeps_the_token_and_passes() {
     let host = "127.0.0.1".to_owned();
     let expected = FetchFault::Status { host, status: 503 };
     assert_eq!(trouble, TokenFault::Trouble(expected.into()));
-    // Nothing is tried at once, and nothing is lost.
+    // There is no retry at once, and nothing is lost.
     assert!(tokens.replace(refused.as_ref(), None).await.is_err());
     assert_eq!(authority.refreshes(), 1);
     assert!(account.load().unwrap().unwrap().can_refresh());
@@ -181,7 +181,7 @@ async fn trouble_keeps_the_token_and_passes() {
     assert_eq!(tokens.replace(refused.as_ref(), None).await, Ok(bearer(2)));
 }
 
-/// The server names another authorization server than the one that gave the token.
+/// The server names a different authorization server than the issuer of the token.
 #[tokio::test]
 async fn what_one_authority_gave_is_never_shown_to_another() {
     let state = tempdir().unwrap();
@@ -206,7 +206,7 @@ async fn a_clock_that_was_set_does_not_end_a_token() {
     let state = tempdir().unwrap();
     let (authority, account) = signed_in(state.path()).await;
     let now = seconds(SystemTime::now());
-    // When it was received, how long it is good, and whether it is tried as it is.
+    // The time of receipt, the lifetime, and true if the token is used without a refresh.
     let cases = [
         (now + 100_000, Some(60), true),
         (now + 30, Some(60), true),

@@ -1,4 +1,4 @@
-//! Authorities that are not trusted, and where a person is never sent.
+//! Untrusted authorities, and addresses that no user is sent to.
 
 use serde_json::{Value, json};
 use tempfile::tempdir;
@@ -167,7 +167,7 @@ async fn internal_authorities_are_not_asked() {
     let challenge =
         Challenge::new("Bearer resource_metadata=\"http://169.254.169.254/latest\"").unwrap();
     authority.change(|it| it.issuer = None);
-    // It is passed over for what the server says elsewhere.
+    // It is ignored in favor of the metadata elsewhere.
     SignIn::begin(&account, REDIRECT, Some(&challenge))
         .await
         .unwrap();

@@ -1,4 +1,4 @@
-//! Whose files are read, and for whom they are written.
+//! The owners and permissions of cache files.
 
 use std::os::unix::fs::PermissionsExt;
 
