@@ -26,7 +26,7 @@ use crate::{
     server::Server,
 };
 
-/// How often a file is looked for.
+/// How often to check for a file.
 const FILE_POLL: Duration = Duration::from_millis(5);
 
 /// How many bytes of a fill are written at once.
@@ -38,11 +38,11 @@ pub(crate) struct Stage<'a> {
     /// The request or notification that is handled; none at the start.
     pub(crate) request: Option<&'a Request>,
     pub(crate) output: Arc<Output>,
-    /// The client's answers to what the server asked, each a whole message.
+    /// The client's responses to the questions of this call, each a whole message.
     pub(crate) replies: Vec<String>,
     /// How often the innermost `repeat` has run before.
     pub(crate) round: u64,
-    /// Whether the rest of the actions is not for this request.
+    /// True if the remaining actions are skipped.
     pub(crate) over: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The tools that need no script. Each answers with a text content and the same as
-//! `structuredContent`, so that a test can read whichever it checks.
+//! The tools that need no script. Each returns a text content and the same as `structuredContent`, so that a test can
+//! check either.
 
 use std::{process, time::Duration};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{actions::pause, catalogue::echo, message::Request, server::Server};
 
-/// What the built-in tools are asked for.
+/// The arguments of the built-in tools.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Arguments {
@@ -98,7 +98,7 @@ pub(crate) fn run(server: &Server, request: &Request) {
     }
 }
 
-/// The raw result of a tool, or none where it does not answer.
+/// Returns the raw result of a tool, or `None` if it does not respond.
 fn result(tool: BuiltIn, server: &Server, request: &Request) -> Option<String> {
     let arguments = arguments(request);
     match tool {

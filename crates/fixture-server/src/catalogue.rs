@@ -1,4 +1,4 @@
-//! What the server says of itself and what it lists beside tools: resources, their templates and prompts.
+//! The description of the server, and its lists beside tools: resources, their templates and prompts.
 
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -36,7 +36,7 @@ pub(crate) fn initialize_result(script: &Script, request: &Request) -> String {
     )
 }
 
-/// The raw result of `server/discover`, without what all results have.
+/// Returns the raw result of `server/discover`, without the members that all results have.
 pub(crate) fn discover_result(script: &Script) -> String {
     let capabilities = capabilities(script);
     let info = server_info(script);
@@ -71,14 +71,14 @@ fn instructions(script: &Script) -> String {
 }
 
 impl Script {
-    /// Whether the server knows the methods of resources.
+    /// Returns true if the server knows the methods of resources.
     pub(crate) fn has_resources(&self) -> bool {
         self.resources.is_some() || self.resource_templates.is_some() || !self.on_read.is_empty()
     }
 }
 
-/// The raw result of a request about resources or prompts, or its raw error; nothing if the server knows
-/// no such method.
+/// Returns the raw result or error of a request about resources or prompts, or `None` if the server does not know the
+/// method.
 pub(crate) fn answer(script: &Script, request: &Request) -> Option<Result<String, String>> {
     let list = |name: &str, items: Option<&Vec<Raw>>| {
         let items: Vec<&str> = items.into_iter().flatten().map(|raw| raw.get()).collect();

@@ -1,5 +1,5 @@
-//! Processes: grandchildren that outlive their use, and the ends that a process can come to. All of
-//! it goes through `sh`, `setsid` and `exec`, which need no unsafe code.
+//! Processes: grandchildren that outlive their use, and the ways in which a process can end. All of them use `sh`,
+//! `setsid` and `exec`, which need no unsafe code.
 
 use std::{
     io,
@@ -32,7 +32,7 @@ pub(crate) fn spawn(spawn: &Spawn) -> io::Result<u32> {
     Ok(command.spawn()?.id())
 }
 
-/// Starts this program anew in the same process with SIGTERM ignored; returns only on failure.
+/// Restarts this program in the same process with SIGTERM ignored. Returns only on failure.
 pub(crate) fn become_deaf_to_term(arguments: &[String], marker: &str) -> io::Error {
     let program = match std::env::current_exe() {
         Ok(program) => program,

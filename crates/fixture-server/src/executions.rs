@@ -1,6 +1,6 @@
-//! The execution journal: an append-only file with one line a call, `PID NONCE`, written when the call
-//! is taken up and before anything of it is done. Calls without a `nonce` in their arguments leave no
-//! line. Each line is a single write, so the processes of one server can follow each other in one file.
+//! The execution journal: an append-only file with one line per call, `PID NONCE`, written when the call starts and
+//! before it does anything. Calls without a `nonce` in their arguments are not recorded. Each line is a single write,
+//! so the processes of one server can share a file.
 
 use std::{
     fs::{File, OpenOptions},

@@ -1,9 +1,8 @@
-//! The journal: an append-only file with one line an event, `PID EVENT [REST]`. Several processes
-//! may share one file, so each line is a single write.
+//! The journal: an append-only file with one line per event, `PID EVENT [REST]`. Several processes may share one file,
+//! so each line is a single write.
 //!
-//! Events: `start`, `in` (a line from stdin, as it came), `cancelled` (the raw id), `spawned` (a
-//! process id), `note` (a text of the script), `eof` and `exit` (the code). Those of HTTP stand in
-//! [`crate::http`].
+//! Events: `start`, `in` (a line from stdin, as it came), `cancelled` (the raw id), `spawned` (a process id), `note` (a
+//! text of the script), `eof` and `exit` (the code). Those of HTTP are listed in [`crate::http`].
 
 use std::{
     fs::{File, OpenOptions},
@@ -31,12 +30,12 @@ impl Journal {
         Self { file }
     }
 
-    /// Appends an event that says everything by its name.
+    /// Appends an event without data.
     pub(crate) fn event(&self, event: &str) {
         self.record(event, b"");
     }
 
-    /// Appends an event with what belongs to it.
+    /// Appends an event with its data.
     pub(crate) fn record(&self, event: &str, rest: &[u8]) {
         let Some(mut file) = self.file.as_ref() else {
             return;

@@ -1,5 +1,5 @@
-//! Who hears of changes: every `subscriptions/listen` of the modern era, by what it asked for, and every
-//! legacy client, which hears of everything.
+//! The recipients of changes: every `subscriptions/listen` of the modern era, by its filter, and every legacy client,
+//! which receives all changes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +22,7 @@ pub(crate) struct Listens {
 struct Listen {
     key: String,
     output: Arc<Output>,
-    /// What a modern client asked for; a legacy one has nothing to ask.
+    /// The subscription of a modern client; a legacy client has none.
     asked: Option<Asked>,
 }
 
@@ -33,7 +33,7 @@ struct Asked {
     filter: Filter,
 }
 
-/// What a client wants to hear of.
+/// The changes that a client subscribes to.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Filter {
@@ -51,7 +51,7 @@ struct Change {
     params: Option<Raw>,
 }
 
-/// What a change is about.
+/// The subject of a change.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct About {
@@ -60,13 +60,13 @@ struct About {
 }
 
 impl Listens {
-    /// Begins a `subscriptions/listen` and acknowledges it.
+    /// Starts a `subscriptions/listen` and acknowledges it.
     pub(crate) fn begin(&self, request: &Request) {
         let id = request.id.as_deref().expect("a request");
         let asked = request.known.notifications.as_deref();
         let asked = asked.map_or("{}", RawValue::get);
         let filter = serde_json::from_str(asked).unwrap_or_default();
-        // Held until it is acknowledged: nothing may come before that.
+        // Locked until it is acknowledged, because nothing may come before that.
         let mut listens = self.lock();
         request.output.message(&format!(
             r#"{{"method":"notifications/subscriptions/acknowledged","params":{{"_meta":{},"notifications":{asked}}}}}"#,
@@ -82,7 +82,7 @@ impl Listens {
         });
     }
 
-    /// Lets a legacy client hear of everything.
+    /// Adds a legacy client, which receives all changes.
     pub(crate) fn add_legacy(&self, key: &str, output: &Arc<Output>) {
         let mut listens = self.lock();
         listens.retain(|listen| listen.key != key);
@@ -93,7 +93,7 @@ impl Listens {
         });
     }
 
-    /// Forgets who listens by a request.
+    /// Removes the subscription of a request.
     pub(crate) fn remove(&self, key: &str) {
         self.lock().retain(|listen| listen.key != key);
     }
@@ -102,7 +102,7 @@ impl Listens {
         self.lock().iter().any(|listen| listen.key == key)
     }
 
-    /// Tells a change, a raw object with `method` and perhaps `params`, to whoever wants to hear it.
+    /// Sends a change, a raw object with `method` and perhaps `params`, to its subscribers.
     pub(crate) fn tell(&self, change: &RawValue) {
         let raw = change;
         let change: Change = serde_json::from_str(raw.get()).expect("a notification");

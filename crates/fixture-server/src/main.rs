@@ -27,7 +27,7 @@ use std::{process::ExitCode, sync::Arc};
 
 use crate::{script::Script, server::Server};
 
-/// Appended to the arguments when the process has been started anew with SIGTERM ignored.
+/// Appended to the arguments when the process has been restarted with SIGTERM ignored.
 const TERM_IGNORED: &str = "--term-ignored";
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! What comes in: the envelope of a message, its parts as they were written.
+//! Incoming messages: the envelope, with its parts as they were written.
 
 use std::sync::Arc;
 
@@ -14,7 +14,6 @@ pub(crate) struct Message {
     pub(crate) id: Option<Raw>,
     /// The method of a request or of a notification.
     pub(crate) method: Option<String>,
-    /// What belongs to the method.
     pub(crate) params: Option<Raw>,
 }
 
@@ -29,7 +28,7 @@ pub(crate) enum Era {
 /// A request of the client, or one of its notifications (which has no id).
 #[derive(Debug)]
 pub(crate) struct Request {
-    /// The id, where an answer is wanted.
+    /// The id, or `None` for a notification.
     pub(crate) id: Option<Raw>,
     pub(crate) method: String,
     /// The raw parameters; `{}` when absent.
@@ -37,9 +36,9 @@ pub(crate) struct Request {
     /// The parts of the parameters that the server itself reads.
     pub(crate) known: KnownParams,
     pub(crate) era: Era,
-    /// What it is known by among all requests of all clients; over stdio its raw id.
+    /// A key that is unique among all requests of all clients; over stdio the raw id.
     pub(crate) key: String,
-    /// Where its answer and what comes before that goes.
+    /// The output for its response and the messages before it.
     pub(crate) output: Arc<Output>,
 }
 
@@ -59,17 +58,17 @@ pub(crate) struct KnownParams {
     pub(crate) task_id: Option<String>,
     /// `logging/setLevel`: the level.
     pub(crate) level: Option<String>,
-    /// `subscriptions/listen`: what the client wants to hear of.
+    /// `subscriptions/listen`: the filter of the client.
     pub(crate) notifications: Option<Raw>,
-    /// The answers to what was asked by an earlier answer.
+    /// The responses to the questions of an earlier result.
     pub(crate) input_responses: Option<Raw>,
-    /// What an earlier answer wants to get back.
+    /// The state that an earlier result asked to be returned.
     pub(crate) request_state: Option<String>,
     /// `initialize`: the revision that the client wants.
     pub(crate) protocol_version: Option<String>,
     /// `notifications/cancelled`: the request.
     pub(crate) request_id: Option<Raw>,
-    /// The progress token and what a modern request says of its client is in here.
+    /// The `_meta`: the progress token, and the client of a modern request.
     #[serde(rename = "_meta")]
     pub(crate) meta: Meta,
 }
@@ -84,7 +83,7 @@ pub(crate) struct Meta {
     /// The revision of a modern request.
     #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
     pub(crate) version: Option<Raw>,
-    /// What the client of a modern request can do.
+    /// The capabilities of the client of a modern request.
     #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
     pub(crate) capabilities: Option<Raw>,
     /// The program of the client.
@@ -96,7 +95,7 @@ pub(crate) struct Meta {
 }
 
 impl Meta {
-    /// Whether it makes a request a modern one.
+    /// Returns true if it makes a request a modern one.
     pub(crate) fn is_modern(&self) -> bool {
         self.version.is_some()
             || self.capabilities.is_some()
@@ -106,8 +105,8 @@ impl Meta {
 }
 
 impl Request {
-    /// Reads what the server needs of the parameters; parameters of another shape read as none. `scope`
-    /// tells the ids of one connection from those of another.
+    /// Parses the parameters that the server needs. Parameters of a different shape count as absent. `scope`
+    /// distinguishes the ids of different connections.
     pub(crate) fn new(message: Message, method: String, output: Arc<Output>, scope: &str) -> Self {
         let params = message
             .params

@@ -1,4 +1,4 @@
-//! The modern era: what each request must say of its client, and what each result must say of itself.
+//! The modern era: the required members of requests and results.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ const LEVELS: [&str; 8] = [
     "emergency",
 ];
 
-/// What is wrong with a modern request, as a raw error.
+/// Returns the problem with a modern request, as a raw error.
 pub(crate) fn problem(request: &Request) -> Option<String> {
     if request.method == "initialize" {
         let requested = request.known.protocol_version.as_deref();
@@ -57,14 +57,14 @@ fn unsupported(requested: &str) -> String {
     .to_string()
 }
 
-/// The error for a client that has not declared what a request needs.
+/// Returns the error for a client that lacks a required capability.
 pub(crate) fn missing_capability(required: &str) -> String {
     format!(
         r#"{{"code":-32021,"message":"Missing required client capability","data":{{"requiredCapabilities":{required}}}}}"#
     )
 }
 
-/// Whether the client of a request has declared all of these capabilities.
+/// Returns true if the client of a request has declared all of these capabilities.
 pub(crate) fn declares(request: &Request, required: &str) -> bool {
     let declared = request.known.meta.capabilities.as_deref();
     let declared = declared.map_or("{}", RawValue::get);
@@ -88,7 +88,7 @@ fn holds(declared: &Value, required: &Value) -> bool {
     }
 }
 
-/// How urgent a level is; nothing if there is no such level.
+/// Returns the rank of a log level, or `None` if it is unknown.
 pub(crate) fn level(name: &str) -> Option<usize> {
     LEVELS.iter().position(|level| *level == name)
 }
@@ -102,7 +102,7 @@ fn text(raw: Option<&RawValue>) -> Option<String> {
     serde_json::from_str(raw?.get()).ok()
 }
 
-/// A result with what the era wants of every result and of those that may be kept.
+/// Adds the members that the era requires of every result, and of cacheable ones.
 pub(crate) fn complete(script: &Script, method: &str, result: &str) -> String {
     let Ok(members) = serde_json::from_str::<BTreeMap<String, &RawValue>>(result) else {
         return result.to_owned();

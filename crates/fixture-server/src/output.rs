@@ -1,5 +1,5 @@
-//! Everything that leaves the process: one locked writer for stdout and for each answer over HTTP, so that
-//! messages of different calls never mix, and stderr.
+//! The outputs of the process: one locked writer for stdout and for each response over HTTP, so that messages of
+//! different calls never mix, and stderr.
 
 use std::{
     io::{self, Write},
@@ -14,7 +14,7 @@ use crate::http::Reply;
 /// A way to the client.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
-    /// The thread that has the output for itself. Held while something is written.
+    /// The thread that owns the output exclusively. Locked during every write.
     owner: Mutex<Option<ThreadId>>,
     freed: Condvar,
     sink: Sink,
@@ -28,7 +28,7 @@ enum Sink {
 }
 
 impl Output {
-    /// An output that is the answer to a request over HTTP.
+    /// Creates an output that is the response to a request over HTTP.
     pub(crate) fn http(reply: Reply) -> Self {
         Self {
             sink: Sink::Http(reply),
@@ -36,7 +36,7 @@ impl Output {
         }
     }
 
-    /// The answer to a request over HTTP, if it is one.
+    /// Returns the response to a request over HTTP, if it is one.
     pub(crate) fn reply(&self) -> Option<&Reply> {
         match &self.sink {
             Sink::Stdout => None,
@@ -44,7 +44,7 @@ impl Output {
         }
     }
 
-    /// Writes bytes as they are. A client that has gone is no concern of the server's.
+    /// Writes bytes as they are. A disconnected client is ignored.
     pub(crate) fn bytes(&self, bytes: &[u8]) {
         let turn = self.turn();
         match &self.sink {
@@ -74,7 +74,7 @@ impl Output {
         owner.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes one message: a line, or over HTTP the answer or an event.
+    /// Writes one message: a line, or over HTTP the response or an event.
     pub(crate) fn line(&self, line: &[u8]) {
         match &self.sink {
             Sink::Stdout => self.bytes(&[line, b"\n"].concat()),
@@ -103,7 +103,7 @@ impl Output {
         self.error(id, error);
     }
 
-    /// Writes a message whose members, but for `jsonrpc`, stand in an object.
+    /// Writes a message with the members of an object, adding `jsonrpc`.
     pub(crate) fn message(&self, members: &str) {
         let members = members.trim_start_matches('{');
         self.line(format!(r#"{{"jsonrpc":"2.0",{members}"#).as_bytes());

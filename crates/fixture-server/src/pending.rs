@@ -1,5 +1,5 @@
-//! What is under way: the client's requests, so that they can be cancelled and waited for, and the
-//! server's own requests, so that their answers find them.
+//! The running requests: those of the client, so that they can be cancelled and waited for, and those of the server, so
+//! that their responses find them.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,18 +22,18 @@ struct Tables {
 }
 
 impl Pending {
-    /// Notes that a request of the client has begun.
+    /// Registers a running request of the client.
     pub(crate) fn begin(&self) {
         self.lock().running += 1;
     }
 
-    /// Notes that a request of the client is done.
+    /// Removes a finished request of the client.
     pub(crate) fn end(&self) {
         self.lock().running -= 1;
         self.changed.notify_all();
     }
 
-    /// Notes that the client has cancelled a request.
+    /// Records that the client has cancelled a request.
     pub(crate) fn cancel(&self, id: &str) {
         self.lock().cancelled.insert(id.to_owned());
         self.changed.notify_all();
@@ -46,7 +46,7 @@ impl Pending {
         format!("\"fixture-{}\"", tables.asked)
     }
 
-    /// Notes the client's answer, the whole line of it.
+    /// Stores the client's response, the whole line of it.
     pub(crate) fn reply(&self, id: &str, line: String) {
         self.lock().replies.insert(id.to_owned(), line);
         self.changed.notify_all();
@@ -70,7 +70,7 @@ impl Pending {
         tables.replies.remove(id).unwrap_or_default()
     }
 
-    /// Waits until no request of the client is under way.
+    /// Waits until no request of the client is running.
     pub(crate) fn await_idle(&self) {
         drop(
             self.changed

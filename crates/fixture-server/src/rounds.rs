@@ -1,5 +1,5 @@
-//! Rounds of questions in the modern era. Where the client is in them is told by the `requestState` that
-//! was given out, or, in rounds without one, by the keys of the answers.
+//! Rounds of questions in the modern era. The `requestState` identifies the round of a client, or, in rounds without
+//! one, the keys of the responses do.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,7 +10,7 @@ use serde_json::{json, value::RawValue};
 
 use crate::{message::Request, script::Rounds};
 
-/// The states that were given out.
+/// The issued states.
 #[derive(Debug, Default)]
 pub(crate) struct States {
     given: Mutex<Given>,
@@ -26,13 +26,13 @@ struct Given {
 struct Place {
     /// The tool, prompt or resource that was asked for.
     subject: String,
-    /// The round that comes next.
+    /// The next round.
     next: usize,
     /// The raw answers so far, round by round.
     told: Vec<String>,
 }
 
-/// What is to be done with a request.
+/// The way to handle a request.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// Answer with this raw result, which asks.
@@ -44,7 +44,7 @@ pub(crate) enum Step {
 }
 
 impl States {
-    /// What is to be done with a request.
+    /// Decides how to handle a request.
     pub(crate) fn step(&self, request: &Request, rounds: &Rounds) -> Step {
         let subject = request.known.name.as_ref().or(request.known.uri.as_ref());
         let subject = subject.cloned().unwrap_or_default();

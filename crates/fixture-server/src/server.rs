@@ -1,5 +1,5 @@
-//! The server: reads lines, answers the protocol's own requests, and runs each call in a thread of
-//! its own, so that answers can overtake each other.
+//! The server: reads lines, responds to the requests of the protocol, and runs each call in its own thread, so that
+//! responses can overtake each other.
 
 use std::{
     io::{self, BufRead},
@@ -29,7 +29,7 @@ use crate::{
     tasks::Tasks,
 };
 
-/// Who the legacy client over stdio is among those who hear of changes.
+/// The key of the legacy client over stdio among the recipients of changes.
 const STDIO: &str = "stdio";
 
 /// The whole state of the process.
@@ -38,24 +38,24 @@ pub(crate) struct Server {
     pub(crate) script: Script,
     /// The command line without the program.
     pub(crate) arguments: Vec<String>,
-    /// Where events are written down.
+    /// The journal of events.
     pub(crate) journal: Journal,
-    /// Where calls are written down.
+    /// The journal of calls.
     executions: Executions,
-    /// Where messages are written that belong to no request.
+    /// The output for messages that belong to no request.
     output: Arc<Output>,
     pub(crate) pending: Pending,
     pub(crate) listens: Listens,
-    /// What was given out to calls that were asked something.
+    /// The states that were issued with questions.
     pub(crate) states: States,
     pub(crate) tasks: Tasks,
     /// The raw definitions, page by page.
     pages: Mutex<Vec<Vec<String>>>,
-    /// The least urgent log messages that a legacy client wants; all if it has not said.
+    /// The lowest level of log messages that a legacy client wants; all if it has not set one.
     log_level: Mutex<Option<usize>>,
-    /// Whether there was an `initialize`.
+    /// True after `initialize`.
     initialized: AtomicBool,
-    /// Whether no further line is read.
+    /// True if no more lines are read.
     deaf: AtomicBool,
 }
 
@@ -84,7 +84,7 @@ impl Server {
         }
     }
 
-    /// Does what comes before everything else.
+    /// Runs the actions at the start.
     pub(crate) fn start(&self) {
         self.journal.event("start");
         self.stage(None).run(&self.script.on_start);
@@ -195,7 +195,7 @@ impl Server {
         }
     }
 
-    /// Takes up a request or a notification in the order in which they come; false if that was all.
+    /// Starts a request or a notification, in the order of arrival. Returns false if there is nothing more to do.
     pub(crate) fn begin(&self, request: &Request) -> bool {
         if request.method == "notifications/cancelled" {
             self.cancelled(request);
@@ -227,14 +227,14 @@ impl Server {
         }
     }
 
-    /// Notes that the client has cancelled a request.
+    /// Records that the client has cancelled a request.
     pub(crate) fn cancel(&self, id: &str, key: &str) {
         self.journal.record("cancelled", id.as_bytes());
         self.listens.remove(key);
         self.pending.cancel(key);
     }
 
-    /// Does what a request or a notification is for.
+    /// Handles a request or a notification.
     pub(crate) fn handle(&self, request: &Request) {
         if let Some(actions) = self.script.on_method.get(&request.method) {
             self.stage(Some(request)).run(actions);
@@ -248,7 +248,7 @@ impl Server {
         }
     }
 
-    /// What the script does for the tool, prompt or resource of a request.
+    /// Returns the scripted actions for the tool, prompt or resource of a request.
     fn actions(&self, request: &Request) -> Option<&[Action]> {
         const BUILT_IN: &[Action] = &[Action::BuiltIn];
         let script = &self.script;

@@ -1,4 +1,4 @@
-//! Tasks: calls of the modern era that are answered later.
+//! Tasks: calls of the modern era with a later result.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -23,7 +23,7 @@ struct Task {
     /// The members that all steps share, raw.
     head: Vec<String>,
     steps: Vec<String>,
-    /// The step that was told last; none at the start.
+    /// The step that was last reported; `None` at the start.
     at: Option<usize>,
     told: Vec<String>,
     answered: BTreeSet<String>,
@@ -93,7 +93,7 @@ impl Tasks {
 }
 
 impl Task {
-    /// Goes one step further, unless it waits or is over, and gives the whole task.
+    /// Advances one step, unless the task waits or has ended. Returns the whole task.
     fn look(&mut self) -> String {
         if self.cancelled {
             return modern::with_members(r#"{"status":"cancelled"}"#, &self.head);

@@ -1,4 +1,4 @@
-//! The headers of a modern request, which must say what its body says.
+//! The headers of a modern request, which must match its body.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::{message::Request, server::Server};
 /// The header that names the revision.
 pub(super) const VERSION: &str = "mcp-protocol-version";
 
-/// What is wrong with the headers.
+/// Returns the problem with the headers.
 pub(super) fn problem(incoming: &Incoming, request: &Request, server: &Server) -> Option<String> {
     let version = request.known.meta.version.as_deref();
     let version = version.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
@@ -37,7 +37,7 @@ pub(super) fn problem(incoming: &Incoming, request: &Request, server: &Server) -
     parameter_problem(incoming, request, server)
 }
 
-/// What is wrong with the headers of arguments that the tool's schema marks at its top.
+/// Returns the problem with the headers of arguments that the tool's schema marks at its top level.
 fn parameter_problem(incoming: &Incoming, request: &Request, server: &Server) -> Option<String> {
     if request.method != "tools/call" {
         return None;
@@ -63,7 +63,7 @@ fn parameter_problem(incoming: &Incoming, request: &Request, server: &Server) ->
     })
 }
 
-/// The text that a header stands for.
+/// Decodes the text of a header.
 fn decoded(incoming: &Incoming, name: &str) -> Option<String> {
     let value = incoming.header(name)?;
     let encoded = value

@@ -1,4 +1,4 @@
-//! Requests of HTTP/1.1 as they come.
+//! Parses HTTP/1.1 requests.
 
 use std::{collections::BTreeMap, io::BufRead};
 
@@ -13,7 +13,7 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// Reads the next request of a connection; nothing at its end.
+    /// Reads the next request of a connection. Returns `None` at its end.
     pub(super) fn read(reader: &mut impl BufRead) -> Option<Self> {
         let first = line(reader)?;
         let mut words = first.split(' ');
@@ -34,7 +34,7 @@ impl Incoming {
             verb,
             path,
             headers,
-            // One line, as over stdio: it goes to the journal and perhaps into an event.
+            // One line, as over stdio: it is written to the journal and perhaps into an event.
             body: String::from_utf8(body).ok()?.trim_end().to_owned(),
         })
     }
@@ -45,7 +45,7 @@ impl Incoming {
     }
 }
 
-/// The next line; nothing at the end.
+/// Reads the next line. Returns `None` at the end.
 fn line(reader: &mut impl BufRead) -> Option<String> {
     let mut line = String::new();
     let read = reader.read_line(&mut line).ok()?;

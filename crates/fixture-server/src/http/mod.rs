@@ -1,5 +1,5 @@
-//! The server over HTTP: one thread a connection, one endpoint, `/mcp`. Modern requests stand for themselves
-//! and are cancelled by closing their connection; legacy ones belong to a session and are not.
+//! The server over HTTP: one thread per connection, one endpoint, `/mcp`. Modern requests are independent and are
+//! cancelled by closing their connection; legacy ones belong to a session and are not.
 //!
 //! Every request is in the journal as `http` (an object with `verb` and `headers`), and its body as `in`.
 //! `disconnected` and the raw id is written for a legacy request whose connection was closed.
@@ -100,14 +100,14 @@ impl Endpoint {
         }
     }
 
-    /// Keeps a legacy client's stream for what belongs to no request.
+    /// Keeps the stream of a legacy client for messages that belong to no request.
     fn listen(&self, incoming: &Incoming, reply: &Reply) {
         if let Err(status) = self.sessions.check(incoming) {
             return reply.empty(status);
         }
         let key = format!("stream {}", self.requests.fetch_add(1, Ordering::Relaxed));
         let output = Arc::new(Output::http(reply.clone()));
-        // Before the stream begins: whoever sees it begin hears of everything from then on.
+        // Added before the stream begins, so that a client that sees it begin receives all later changes.
         self.server.listens.add_legacy(&key, &output);
         reply.begin_stream();
         drop(reply.watch(|| {}).join());
@@ -157,7 +157,7 @@ impl Endpoint {
         }
     }
 
-    /// What is wrong with a request, as a status and a raw error.
+    /// Returns the problem with a request, as a status and a raw error.
     fn check(&self, incoming: &Incoming, request: &Request) -> Result<(), (&'static str, String)> {
         if request.method == "initialize" {
             return Ok(());
@@ -208,7 +208,7 @@ impl Endpoint {
         if self.server.listens.holds(&request.key) {
             reply.wait_over();
         }
-        // A request that nobody will answer any more.
+        // A request that will not get a response.
         if !reply.is_over() {
             reply.close();
         }

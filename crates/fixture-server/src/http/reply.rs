@@ -1,4 +1,4 @@
-//! The answer to a request over HTTP: JSON, or a stream of events once there is more to say than the answer.
+//! The response to a request over HTTP: JSON, or a stream of events if there are other messages too.
 
 use std::{
     io::Write,
@@ -37,24 +37,24 @@ enum Phase {
     #[default]
     Silent,
     Streaming,
-    /// There is no more to write.
+    /// The response is complete.
     Over,
 }
 
-/// What an answer is to look like.
+/// The form of a response.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
     /// The raw id of the request.
     pub(super) id: String,
-    /// Whether errors have a status of their own.
+    /// True if errors have their own status.
     pub(super) modern: bool,
-    /// Whether it is a stream in any case.
+    /// True if it is a stream in any case.
     pub(super) stream: bool,
-    /// The session that it begins.
+    /// The session that it starts.
     pub(super) session: Option<String>,
 }
 
-/// The part of an answer that says its status.
+/// The part of a response that determines its status.
 #[derive(Deserialize)]
 struct Failure {
     error: Option<Code>,
@@ -78,12 +78,12 @@ impl Reply {
         }
     }
 
-    /// Says what it is to look like.
+    /// Sets the form.
     pub(super) fn shape(&self, shape: Shape) {
         self.lock().shape = shape;
     }
 
-    /// Notes that the answer will say that the request is not as it must be.
+    /// Records that the response will refuse an invalid request.
     pub(crate) fn expect_refusal(&self) {
         self.lock().refusal = true;
     }
@@ -134,7 +134,7 @@ impl Reply {
         }
     }
 
-    /// Begins the stream before there is an event.
+    /// Starts the stream before there is an event.
     pub(super) fn begin_stream(&self) {
         self.stream_head(&mut self.lock());
     }
@@ -151,19 +151,19 @@ impl Reply {
         self.over();
     }
 
-    /// Whether there is no more to write.
+    /// Returns true if the response is complete.
     pub(super) fn is_over(&self) -> bool {
         self.lock().phase == Phase::Over
     }
 
-    /// Waits until there is no more to write.
+    /// Waits until the response is complete.
     pub(super) fn wait_over(&self) {
         let going_on = |state: &mut State| state.phase != Phase::Over;
         drop(self.shared.changed.wait_while(self.lock(), going_on));
     }
 
-    /// Runs something if the client closes the connection before the answer is over. Ends as well when the
-    /// client sends more.
+    /// Calls `closed` if the client closes the connection before the response is complete. Ends as well when the client
+    /// sends more.
     pub(super) fn watch(&self, closed: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
         let reply = self.clone();
         thread::spawn(move || {
@@ -206,7 +206,7 @@ impl Reply {
         self.write_bytes(text.as_bytes());
     }
 
-    /// Writes; a client that has gone is no concern of the server's.
+    /// Writes bytes. A disconnected client is ignored.
     fn write_bytes(&self, bytes: &[u8]) {
         let _gone = (&self.shared.stream).write_all(bytes);
     }

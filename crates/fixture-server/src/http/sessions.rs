@@ -25,7 +25,7 @@ impl Sessions {
         name
     }
 
-    /// Whether a request belongs to a session; the status if it does not.
+    /// Checks that a request belongs to a session. Returns the status if it does not.
     pub(super) fn check(&self, incoming: &Incoming) -> Result<(), &'static str> {
         let session = incoming.header(SESSION).ok_or("400 Bad Request")?;
         let known = self.lock().1.contains(session);

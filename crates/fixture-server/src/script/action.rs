@@ -1,4 +1,4 @@
-//! What a script can have the server do.
+//! The actions of a script.
 
 use std::{path::PathBuf, sync::atomic::AtomicUsize};
 
@@ -6,8 +6,7 @@ use serde::Deserialize;
 
 use super::Raw;
 
-/// One thing that the server does. Texts that go to stdout may hold the placeholders of
-/// [`crate::actions`].
+/// An action of the server. Texts for stdout may contain the placeholders of [`crate::actions`].
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Action {
@@ -29,15 +28,15 @@ pub(crate) enum Action {
     Notify(Raw),
     /// Send progress with the token of the request; the object holds `progress`, `total`, ….
     Progress(Raw),
-    /// Send a request to the client, wait for its answer and keep it for `$REPLY` and `$REPLIES`. A
-    /// `$ROUND` in it is filled in.
+    /// Send a request to the client, wait for its response and store it for `$REPLY` and `$REPLIES`. A `$ROUND` in it
+    /// is filled in.
     Request(Raw),
     /// Send several requests to the client before the first answer is waited for.
     Requests(Vec<Raw>),
     /// Send a log message if the client wants one of its level; the object holds `level`, `data`, ….
     Log(Raw),
-    /// Send a notification, an object with `method` and perhaps `params`, to whoever listens for it:
-    /// to every fitting `subscriptions/listen`, and to every legacy client.
+    /// Send a notification, an object with `method` and perhaps `params`, to its subscribers: to every matching
+    /// `subscriptions/listen`, and to every legacy client.
     Change(Raw),
     /// End every `subscriptions/listen`.
     EndListens(ListenEnd),
@@ -48,11 +47,11 @@ pub(crate) enum Action {
     Task(TaskScript),
     /// Run the first list the first time, the second one the second time, and the last ever after.
     InTurn(InTurn),
-    /// Replace the list of tools (one page); says nothing to the client.
+    /// Replace the list of tools (one page) without a notification.
     SetTools(Vec<Raw>),
     /// Answer `tools/list` as usual, with the list of tools at this moment.
     ListTools,
-    /// Do nothing for so many milliseconds.
+    /// Sleep for so many milliseconds.
     SleepMs(u64),
     /// Wait until this file exists.
     AwaitFile(PathBuf),
@@ -71,7 +70,7 @@ pub(crate) enum Action {
     Spawn(Spawn),
     /// Run the built-in tool of the call's name.
     BuiltIn,
-    /// Read no further line of stdin; what runs goes on.
+    /// Read no more lines of stdin. Running calls continue.
     StopReading,
     Hang,
     /// Over HTTP: close the connection of this request.
@@ -84,7 +83,7 @@ pub(crate) enum Action {
     Die(String),
 }
 
-/// A text, many times over.
+/// A repeated text.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Fill {
@@ -106,9 +105,9 @@ pub(crate) enum Stream {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Once {
     pub(crate) file: PathBuf,
-    /// What to do the first time.
+    /// The actions of the first time.
     pub(crate) actions: Vec<Action>,
-    /// What to do every other time.
+    /// The actions of every later time.
     #[serde(default)]
     pub(crate) otherwise: Vec<Action>,
 }
@@ -118,7 +117,7 @@ pub(crate) struct Once {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Repeat {
     pub(crate) times: u64,
-    /// What to do each time.
+    /// The actions of each time.
     pub(crate) actions: Vec<Action>,
 }
 
@@ -126,25 +125,24 @@ pub(crate) struct Repeat {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct Spawn {
-    /// Whether it leaves the server's process group.
     pub(crate) session: Session,
     pub(crate) ignore_term: bool,
-    /// Whether it holds the server's stdout and stderr open.
+    /// True if it holds the server's stdout and stderr open.
     pub(crate) hold_output: bool,
 }
 
-/// Where a spawned process lives.
+/// The session of a spawned process.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Session {
     /// In the server's session and process group.
     #[default]
     Same,
-    /// In a session of its own, as after `setsid`.
+    /// A new session, as after `setsid`.
     Own,
 }
 
-/// How the server ends what listens to it.
+/// The way in which the server ends its subscriptions.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum ListenEnd {
@@ -155,14 +153,14 @@ pub(crate) enum ListenEnd {
     Abrupt,
 }
 
-/// Questions of the modern era, each round an answer of its own.
+/// Questions of the modern era. Each round is one result.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Rounds {
-    /// What is asked in each round.
+    /// The questions of each round.
     pub(crate) rounds: Vec<Round>,
-    /// What to do after the last, with the answers of all rounds in `$REPLIES` and those of the last in
-    /// `$REPLY`. Without a word, the answers are given back as `told`, with the last `requestState`.
+    /// The actions after the last round, with the responses of all rounds in `$REPLIES` and those of the last in
+    /// `$REPLY`. By default the responses are returned as `told`, with the last `requestState`.
     #[serde(default)]
     pub(crate) then: Vec<Action>,
 }
@@ -172,23 +170,23 @@ pub(crate) struct Rounds {
 pub(crate) struct Round {
     /// The questions by their keys.
     pub(crate) input_requests: Option<Raw>,
-    /// What the client has to send back; `$N` in it is a number that no other state has.
+    /// The state that the client must return; `$N` in it is a number that no other state has.
     pub(crate) request_state: Option<String>,
 }
 
-/// A task: what `tasks/get` says, one step further at each request until it waits for input or is over.
+/// A task. Each `tasks/get` reports the next step, until the task waits for input or has ended.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct TaskScript {
     /// How often the client is to look.
     #[serde(default)]
     pub(crate) poll_interval_ms: u64,
-    /// For how long the task is kept; `null` when absent.
+    /// The lifetime of the task; `null` when absent.
     pub(crate) ttl_ms: Option<u64>,
-    /// The members of each step beside those that all tasks have: `status` and what belongs to it. A
-    /// string `"$TOLD"` becomes the array of all `inputResponses` so far.
+    /// The members of each step beside those that all tasks have: `status` and its companions. A string `"$TOLD"`
+    /// becomes the array of all `inputResponses` so far.
     pub(crate) steps: Vec<Raw>,
-    /// What to do for a client without the extension; it is refused with -32021 when absent.
+    /// The actions for a client without the extension, which is refused with -32021 when absent.
     pub(crate) otherwise: Option<Vec<Action>>,
 }
 

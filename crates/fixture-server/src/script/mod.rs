@@ -32,20 +32,20 @@ pub(crate) type Raw = Box<RawValue>;
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct Script {
-    /// The file to which everything that happens is appended.
+    /// The file of the event journal.
     pub(crate) journal: Option<PathBuf>,
-    /// The file to which every call with a nonce is appended.
+    /// The file of the execution journal.
     pub(crate) executions: Option<PathBuf>,
     pub(crate) era: ScriptEra,
-    /// What becomes of a request whose method the server does not know.
+    /// The handling of unknown methods.
     pub(crate) unknown: Unknown,
     /// The revision in the answer to `initialize`; the client's own when absent.
     pub(crate) protocol_version: Option<String>,
-    /// What the server calls itself.
+    /// The name and version of the server.
     pub(crate) server_info: Option<Raw>,
-    /// What the server says of itself at its start.
+    /// The instructions in the result of `initialize`.
     pub(crate) instructions: Option<Raw>,
-    /// What the server declares; all that it has, with changes of lists, when absent.
+    /// The declared capabilities; by default all that it has, with changes of lists.
     pub(crate) capabilities: Option<Raw>,
     /// The tools, on one page. Without `tools` and `pages` the built-in ones are listed.
     pub(crate) tools: Option<Vec<Raw>>,
@@ -56,23 +56,23 @@ pub(crate) struct Script {
     pub(crate) resource_templates: Option<Vec<Raw>>,
     /// The prompts. Without them the server knows no method of prompts.
     pub(crate) prompts: Option<Vec<Raw>>,
-    /// For how long a modern result may be kept; a minute when absent.
+    /// The lifetime of a modern result in caches; a minute when absent.
     pub(crate) ttl_ms: Option<u64>,
-    /// By whom a modern result may be kept; `public` when absent.
+    /// The cache scope of a modern result; `public` when absent.
     pub(crate) cache_scope: Option<String>,
     /// Over HTTP: answer every request with a stream of events.
     pub(crate) sse: bool,
-    /// What happens before the first line is read.
+    /// The actions before the first line is read.
     pub(crate) on_start: Vec<Action>,
-    /// What happens instead of the usual answer to a request, or on a notification, by method.
+    /// The actions that replace the usual response to a request, or handle a notification, by method.
     pub(crate) on_method: BTreeMap<String, Vec<Action>>,
-    /// What a call does, by tool; a tool that is not here runs the built-in of its name.
+    /// The actions of a call, by tool; a tool that is not here runs the built-in of its name.
     pub(crate) on_call: BTreeMap<String, Vec<Action>>,
-    /// What reading a resource does, by address; one that is only listed has a text that names it.
+    /// The actions of reading a resource, by address; one that is only listed has a text that names it.
     pub(crate) on_read: BTreeMap<String, Vec<Action>>,
-    /// What getting a prompt does, by name; one that is only listed gives back the parameters.
+    /// The actions of getting a prompt, by name; one that is only listed returns the parameters.
     pub(crate) on_prompt: BTreeMap<String, Vec<Action>>,
-    /// What the end of stdin means.
+    /// The handling of the end of stdin.
     pub(crate) on_eof: OnEof,
     /// Ignore SIGTERM from the start.
     pub(crate) ignore_term: bool,
@@ -89,7 +89,7 @@ pub(crate) enum ScriptEra {
     Both,
 }
 
-/// What becomes of a request whose method the server does not know.
+/// The handling of unknown methods.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Unknown {
@@ -102,7 +102,7 @@ pub(crate) enum Unknown {
     Exit,
 }
 
-/// What the end of stdin means to the server.
+/// The handling of the end of stdin.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum OnEof {
@@ -114,18 +114,18 @@ pub(crate) enum OnEof {
     Ignore,
 }
 
-/// Why there is no script.
+/// An error of loading a script.
 #[derive(Debug)]
 pub(crate) enum ScriptError {
     Usage,
     /// The file cannot be read.
     Unreadable(PathBuf, std::io::Error),
-    /// The text is no script.
+    /// The text is not a valid script.
     Invalid(serde_json::Error),
 }
 
 impl Script {
-    /// The script that the command line names, and the port if it is to be served over HTTP.
+    /// Loads the script that the command line names. Returns the port too if it is to be served over HTTP.
     pub(crate) fn from_arguments(arguments: &[String]) -> Result<(Self, Option<u16>), ScriptError> {
         let (port, arguments) = match arguments {
             [http, flag, port, rest @ ..] if http == "http" && flag == "--port" => {

@@ -36,7 +36,7 @@ impl Process {
         Self { child, directory }
     }
 
-    /// What belongs to the events of this name.
+    /// Returns the data of the events of this name.
     pub(crate) fn journal(&self, event: &str) -> Vec<String> {
         let text = fs::read_to_string(self.directory.path().join("journal")).unwrap_or_default();
         let lines = text.lines().filter_map(|line| {
