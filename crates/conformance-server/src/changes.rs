@@ -1,4 +1,4 @@
-//! What changes while the fixture runs, and who is told: the lists of tools and prompts, and a resource.
+//! The changes while the fixture runs, and their recipients: the lists of tools and prompts, and a resource.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,9 +25,9 @@ pub(crate) enum Change {
 
 /// The changes of this process, for all its sessions.
 pub(crate) struct Changes {
-    /// Whether the tool that comes and goes is there.
+    /// True while the changing list contains the extra tool.
     extra_tool: AtomicBool,
-    /// Whether the prompt that comes and goes is there.
+    /// True while the changing list contains the extra prompt.
     extra_prompt: AtomicBool,
     listeners: broadcast::Sender<Change>,
 }
@@ -43,18 +43,18 @@ impl Default for Changes {
 }
 
 impl Changes {
-    /// Whether the tool that comes and goes is there.
+    /// Returns true if the extra tool is listed.
     pub(crate) fn has_extra_tool(&self) -> bool {
         self.extra_tool.load(Ordering::Relaxed)
     }
 
-    /// Whether the prompt that comes and goes is there.
+    /// Returns true if the extra prompt is listed.
     pub(crate) fn has_extra_prompt(&self) -> bool {
         self.extra_prompt.load(Ordering::Relaxed)
     }
 
-    /// Makes a change, and tells every stream that listens. A client of the old era that asked for the
-    /// change is told too; what it gets is not a matter of subscriptions.
+    /// Makes a change, and notifies every subscription. A legacy client that asked for the change is notified too,
+    /// because its notifications do not depend on subscriptions.
     pub(crate) async fn make(
         &self,
         change: Change,
@@ -65,7 +65,7 @@ impl Changes {
             Change::Prompts => _ = self.extra_prompt.fetch_xor(true, Ordering::Relaxed),
             Change::WatchedResource => {}
         }
-        // An error says that nobody listens.
+        // An error means that there are no subscriptions.
         let _ = self.listeners.send(change);
         match change {
             _ if is_modern(context) => Ok(()),
@@ -78,7 +78,7 @@ impl Changes {
         }
     }
 
-    /// Tells a stream of the changes that it has asked for, until the client ends it.
+    /// Notifies a subscription of the changes that it asked for, until the client ends it.
     pub(crate) async fn tell(&self, subscription: &SubscriptionContext) {
         let mut changes = self.listeners.subscribe();
         loop {
@@ -99,7 +99,7 @@ impl Changes {
     }
 }
 
-/// What of a filter the fixture can serve.
+/// Returns the part of a filter that the fixture can serve.
 pub(crate) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let mut accepted = requested.clone();
     if let Some(uris) = &mut accepted.resource_subscriptions {

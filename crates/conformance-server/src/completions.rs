@@ -1,4 +1,4 @@
-//! Completions: words that begin like what was typed.
+//! Completions: words that begin with the typed text.
 
 use rmcp::{
     ErrorData,

@@ -1,4 +1,4 @@
-//! The eras of the protocol: which requests a fixture that is pinned to one of them refuses.
+//! The eras of the protocol: a fixture that is pinned to one era refuses the requests of the other.
 
 use std::{borrow::Cow, pin::Pin};
 
@@ -12,13 +12,13 @@ use rmcp::{
     transport::Transport,
 };
 
-/// What a modern-only server speaks.
+/// The revisions of a modern-only server.
 const MODERN: &[ProtocolVersion] = &[ProtocolVersion::V_2026_07_28];
 
-/// What the fixture speaks.
+/// The revisions that the fixture speaks.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Era {
-    /// The revisions with `initialize`. What is newer is an unknown method.
+    /// The revisions with `initialize`. Newer methods are unknown.
     Legacy,
     /// The revision without `initialize`, which is refused.
     Modern,
@@ -36,8 +36,7 @@ impl Era {
         })
     }
 
-    /// The answer to a request of the other era. rmcp has an answer of its own for most of them, which is
-    /// that of a server that knows both eras.
+    /// Returns the refusal of a request of the other era. For most of them rmcp would respond as a server of both eras.
     pub(crate) fn refusal(self, message: &ClientJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
         let ClientJsonRpcMessage::Request(request) = message else {
             return None;
@@ -69,12 +68,12 @@ type Sending<E> = Pin<Box<dyn Future<Output = Result<(), E>> + Send>>;
 pub(crate) struct Pinned<T: Transport<RoleServer>> {
     era: Era,
     transport: T,
-    /// The refusal on its way out. It is kept here because `receive` may be dropped and called again.
+    /// The refusal that is being sent. It is stored here because `receive` may be dropped and called again.
     refusing: Option<Sending<T::Error>>,
 }
 
 impl<T: Transport<RoleServer>> Pinned<T> {
-    /// Pins what comes over the transport.
+    /// Pins a transport to an era.
     pub(crate) fn new(era: Era, transport: T) -> Self {
         Self {
             era,

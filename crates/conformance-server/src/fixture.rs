@@ -1,4 +1,4 @@
-//! The server itself: what it announces, what it keeps for one session, and who answers which request.
+//! The server itself: its capabilities, the state of a session, and the dispatch of requests.
 
 #![expect(
     deprecated,
@@ -35,7 +35,7 @@ use crate::{
     prompts, resources, tools,
 };
 
-/// What all sessions of the process have in common. Without sessions it is all that outlives a request.
+/// The state that all sessions of the process share. Without sessions nothing else outlives a request.
 pub(crate) struct Process {
     era: Era,
     changes: Changes,
@@ -57,7 +57,7 @@ impl Process {
 
 /// The server of one session, or of one request if there are no sessions.
 pub(crate) struct Fixture {
-    /// What it has in common with the others.
+    /// The state that it shares with the others.
     process: Arc<Process>,
     /// The least level of the log messages that the client wants.
     log_level: Mutex<LoggingLevel>,
@@ -68,12 +68,12 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    /// A fixture whose client is on stdin and stdout.
+    /// Creates a fixture for a client on stdin and stdout.
     pub(crate) fn over_stdio(process: Arc<Process>) -> Self {
         Self::new(process, None)
     }
 
-    /// A fixture for one session, or one request, over HTTP.
+    /// Creates a fixture for one session, or one request, over HTTP.
     pub(crate) fn over_http(process: Arc<Process>, streams: Streams) -> Self {
         Self::new(process, Some(streams))
     }
@@ -92,7 +92,7 @@ impl Fixture {
         *locked(&self.log_level)
     }
 
-    /// What changes while the process runs.
+    /// Returns the changes of the process.
     pub(crate) fn changes(&self) -> &Changes {
         &self.process.changes
     }
@@ -107,12 +107,12 @@ impl Fixture {
         &self.process.tasks
     }
 
-    /// Whether the client has subscribed to the resource.
+    /// Returns true if the client has subscribed to the resource.
     pub(crate) fn is_subscribed(&self, uri: &str) -> bool {
         locked(&self.subscriptions).contains(uri)
     }
 
-    /// The response streams, over HTTP.
+    /// Returns the response streams, over HTTP.
     pub(crate) fn streams(&self) -> Option<&Streams> {
         self.streams.as_ref()
     }

@@ -1,4 +1,4 @@
-//! The fixture over Streamable HTTP: where it listens, whom it lets in, and the streams it can drop.
+//! The fixture over Streamable HTTP: its listener, its access checks, and the streams it can drop.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -25,11 +25,11 @@ use crate::{
 /// The names by which a client on this machine may call us.
 const LOOPBACK_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// What a client whose stream was dropped is told to wait before it comes back.
+/// The reconnection delay for a client whose stream was dropped.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// How many streams of a session are tried when they are dropped. Sessions count their streams from 0
-/// and do not tell which are open; the ones of the suite have a handful.
+/// The number of streams of a session that are tried when they are dropped. Sessions count their streams from 0 and do
+/// not list the open ones; those of the suite have a handful.
 const STREAMS_OF_A_SESSION: u64 = 256;
 
 /// More than any request of the suite has.
@@ -58,13 +58,13 @@ pub(crate) async fn serve(port: u16, era: Era) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Answers the requests of the other era as a server of one era does, which is not what rmcp does.
+/// Refuses requests of the other era as a server of one era does. rmcp responds differently.
 async fn refuse_other_era(State(era): State<Era>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let Ok(bytes) = to_bytes(body, MOST_BYTES).await else {
         return StatusCode::PAYLOAD_TOO_LARGE.into_response();
     };
-    // What cannot be read is for rmcp to refuse.
+    // rmcp refuses invalid bodies.
     let refusal = serde_json::from_slice(&bytes)
         .ok()
         .and_then(|message| era.refusal(&message));
@@ -92,12 +92,12 @@ fn loopback_only(port: u16) -> StreamableHttpServerConfig {
 #[derive(Clone)]
 pub(crate) struct Streams(Arc<LocalSessionManager>);
 
-/// Whether there were streams to drop.
+/// The result of dropping streams.
 #[derive(PartialEq, Eq)]
 pub(crate) enum Dropped {
     /// The streams of a session.
     Some,
-    /// Nothing: the request belongs to no session.
+    /// None, because the request belongs to no session.
     None,
 }
 
@@ -114,7 +114,7 @@ impl Streams {
             return Dropped::None;
         };
         for stream in 0..STREAMS_OF_A_SESSION {
-            // An error says that there is no such stream, which is as good as closed.
+            // An error means that there is no such stream, so there is nothing to close.
             let _ = session.close_sse_stream(stream, Some(RETRY)).await;
         }
         Dropped::Some

@@ -1,8 +1,8 @@
-//! How a tool or a prompt gets answers from the client, in both eras.
+//! Interviews: the way in which a tool or a prompt asks the client, in both eras.
 //!
-//! A client of 2026-07-28 gets the questions as a result and comes back with the answers; everything that
-//! is needed then is in its request. An older client is sent the questions of a round as requests, side by
-//! side, and the call waits. A client that has not announced that it can be asked is not asked.
+//! A client of 2026-07-28 gets the questions as a result and sends a new request with the answers; that request
+//! contains everything that is needed. An older client is sent the questions of a round as concurrent requests, and the
+//! call waits. A client that has not announced the capability is not asked.
 
 use std::{
     future::poll_fn,
@@ -22,22 +22,22 @@ use serde_json::{Value, json};
 
 /// The questions of one tool or prompt.
 pub(crate) struct Interview {
-    /// What is asked together, in the order in which it is asked. There is at least one round.
+    /// The questions, by round and in order. There is at least one round.
     pub(crate) rounds: Vec<InputRequests>,
-    /// Whether the client is given a state to bring back. With several rounds it must be.
+    /// The state that the client must return. Several rounds require one.
     pub(crate) state: State,
 }
 
-/// Whether questions come with a state.
+/// The state that comes with questions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// The answers are all that comes back.
+    /// None: only the answers come back.
     None,
     /// The client brings back the round that it answers, sealed.
     Sealed,
 }
 
-/// What a client has brought back with its request.
+/// The answers and the state in a client's next request.
 pub(crate) struct Retry<'a> {
     /// The tool or prompt; a state is good for no other.
     pub(crate) name: &'a str,
@@ -46,11 +46,11 @@ pub(crate) struct Retry<'a> {
     pub(crate) state: Option<&'a str>,
 }
 
-/// How far an interview has come.
+/// The progress of an interview.
 pub(crate) enum Outcome {
     /// The answers of the last round, or of all rounds if they were asked one by one.
     Answered(InputResponses),
-    /// The client has to answer first.
+    /// The client must answer first.
     Asks(InputRequiredResult),
     /// The client was asked in vain, for the reason that these words give.
     Failed(String),
@@ -65,7 +65,7 @@ impl Interview {
         }
     }
 
-    /// Asks what is not yet answered.
+    /// Asks the questions that are not answered yet.
     pub(crate) async fn hold(
         &self,
         retry: Retry<'_>,
@@ -161,14 +161,14 @@ impl Seals {
     }
 }
 
-/// Whether the request is of a revision without `initialize`.
+/// Returns true if the request is of a revision without `initialize`.
 pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     context
         .protocol_version()
         .is_some_and(|version| !version.has_initialize())
 }
 
-/// Whether the client has announced that it can answer the question.
+/// Returns true if the client has announced the capability for the question.
 pub(crate) fn can_answer(capabilities: &ClientCapabilities, question: &InputRequest) -> bool {
     match question {
         InputRequest::CreateMessage(_) => capabilities.sampling.is_some(),
@@ -199,7 +199,7 @@ fn is_answered(questions: &InputRequests, responses: &InputResponses) -> bool {
     })
 }
 
-/// Whether a value has the form of an answer to the question.
+/// Returns true if a value has the form of an answer to the question.
 fn is_answer(question: &InputRequest, answer: &Value) -> bool {
     match question {
         InputRequest::CreateMessage(_) => answer.get("content").is_some(),

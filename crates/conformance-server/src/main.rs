@@ -100,7 +100,7 @@ async fn serve_stdio(era: Era) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Writes a line to stderr. A stderr that nobody reads is no reason to stop.
+/// Writes a line to stderr. A failure is ignored.
 fn stderr_line(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -26,7 +26,7 @@ const WITH_IMAGE: &str = "test_prompt_with_image";
 
 const WITH_QUESTION: &str = "test_input_required_result_prompt";
 
-/// The prompt that comes and goes.
+/// The prompt that is listed only at times.
 const EXTRA: &str = "test_extra_prompt";
 
 /// The key of the question.

@@ -24,7 +24,7 @@ use crate::{
     tools::{plain, text_argument, with_text},
 };
 
-/// The key of the only question of a tool whose key nobody has named.
+/// The key of the only question of a tool, if the suite does not name one.
 const ANSWER: &str = "answer";
 
 /// The tools of this module that have no arguments.
@@ -93,7 +93,7 @@ pub(crate) fn list() -> Vec<Tool> {
     tools
 }
 
-/// Asks what a tool of this module asks, and returns what came back. `None` for other tools.
+/// Asks the questions of a tool of this module, and returns its result. `None` for other tools.
 pub(crate) async fn call(
     fixture: &Fixture,
     request: &CallToolRequestParams,
@@ -154,7 +154,7 @@ async fn hold(
     )
 }
 
-/// What a tool asks. `None` for one that asks nothing.
+/// Returns the questions of a tool. `None` for a tool without questions.
 fn interview(
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
@@ -209,7 +209,7 @@ fn answerable(capabilities: &ClientCapabilities) -> InputRequests {
         capital(),
         roots(),
     ]);
-    // One that can answer nothing is asked everything, and so told what it lacks.
+    // A client that can answer none of them is asked all, so that the refusal names the missing capabilities.
     if questions
         .values()
         .any(|question| can_answer(capabilities, question))
@@ -256,7 +256,7 @@ fn ask_user(message: &str, schema: Value) -> InputRequest {
     InputRequest::Elicitation(ElicitRequest::new(request))
 }
 
-/// What a tool says about the answers. The suite looks for the first words of some.
+/// Returns the text of a tool about the answers. The suite checks the first words of some.
 fn words(tool: &str, responses: &InputResponses) -> String {
     let answer = responses.get(ANSWER).unwrap_or(&Value::Null);
     let name = responses
@@ -274,7 +274,7 @@ fn words(tool: &str, responses: &InputResponses) -> String {
     }
 }
 
-/// The text of a message, whose content is one block or a list of them.
+/// Returns the text of a message, whose content is one block or a list of them.
 fn text_of(message: &Value) -> &str {
     let content = &message["content"];
     let first = content.get(0).unwrap_or(content);

@@ -1,4 +1,4 @@
-//! The longer schemas of the suite, as it words them: it looks for each of their members.
+//! The longer schemas of the suite. It checks each of their members.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Tools that say something before they answer: progress, log messages, updates, and a dropped stream.
+//! Tools that send messages before their result: progress, log messages, updates, and a dropped stream.
 
 #![expect(
     deprecated,
@@ -24,8 +24,8 @@ use crate::{changes::Change, fixture::Fixture, http::Dropped, interview::is_mode
 /// The time between two messages, as the suite asks for it.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a client whose stream was dropped has to come back. rmcp keeps no answer for one that comes
-/// later, so this is far more than what the client is told to wait.
+/// The time for a client whose stream was dropped to reconnect. rmcp stores no response for later ones, so this is much
+/// longer than the reconnection delay.
 const AWAY: Duration = Duration::from_secs(2);
 
 /// Reports 0, 50 and 100 of 100 to a client that gave a token for it.
@@ -67,7 +67,7 @@ pub(crate) async fn log(
     Ok(done("Tool with logging completed"))
 }
 
-/// Over HTTP, ends the response stream, so that the client has to come back for the answer.
+/// Over HTTP, ends the response stream, so that the client must reconnect for the response.
 pub(crate) async fn drop_stream(
     fixture: &Fixture,
     context: &RequestContext<RoleServer>,
@@ -80,8 +80,8 @@ pub(crate) async fn drop_stream(
     done("Reconnection test completed")
 }
 
-/// Tells who has subscribed to the watched resource that it has changed. In the new era a subscription is
-/// a stream of its own, so that it is not known here whether there is one.
+/// Notifies subscribers that the watched resource has changed. In the new era a subscription is a separate stream, so
+/// it is unknown here if there is one.
 pub(crate) async fn update_watched_resource(
     fixture: &Fixture,
     context: &RequestContext<RoleServer>,
@@ -92,7 +92,7 @@ pub(crate) async fn update_watched_resource(
     change(fixture, Change::WatchedResource, context).await
 }
 
-/// Changes something, and tells who wants to know.
+/// Makes a change, and notifies its subscribers.
 pub(crate) async fn change(
     fixture: &Fixture,
     change: Change,
@@ -102,7 +102,7 @@ pub(crate) async fn change(
     Ok(done("Who wants to know was told"))
 }
 
-/// Whether the client wants log messages of level info: in the new era each request says so.
+/// Returns true if the client wants log messages of level info. In the new era each request says so.
 fn wants_log(fixture: &Fixture, context: &RequestContext<RoleServer>) -> bool {
     let least = if is_modern(context) {
         context.meta.log_level()

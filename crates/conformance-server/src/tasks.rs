@@ -1,4 +1,4 @@
-//! Tools that run as tasks (the extension `io.modelcontextprotocol/tasks`), and what becomes of them.
+//! Tools that run as tasks (the extension `io.modelcontextprotocol/tasks`).
 
 use std::time::Duration;
 
@@ -27,22 +27,22 @@ const POLL_INTERVAL_MS: u64 = 100;
 /// How long a tool works before it fails.
 const BEFORE_FAILING: Duration = Duration::from_secs(1);
 
-/// What a tool does once it runs.
+/// The work of a tool.
 enum Job {
-    /// Sleeps, and then says so.
+    /// Sleeps, and then returns a text.
     Compute {
         pause: Duration,
         label: String,
     },
     Fail,
     Break,
-    /// Asks the user whether to go on.
+    /// Asks the user for a confirmation.
     Confirm {
         filename: String,
     },
     /// Asks the user two things at once.
     AskTwice,
-    /// Greets the user whose name was asked before the task began.
+    /// Greets the user, whose name was asked before the task started.
     Greet {
         name: String,
     },

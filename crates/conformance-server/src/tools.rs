@@ -1,4 +1,4 @@
-//! The tools of the suite: the list, and what each call returns.
+//! The tools of the suite: the list, and the result of each call.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::{
     talk, tasks,
 };
 
-/// The tool that comes and goes.
+/// The tool that is listed only at times.
 const EXTRA: &str = "test_extra_tool";
 
 /// Every tool that is there now.
@@ -115,7 +115,7 @@ async fn call_simple(
     })
 }
 
-/// What a tool returns that always returns the same.
+/// Returns the result of a tool with a constant result.
 fn content(name: &str) -> Option<Vec<ContentBlock>> {
     Some(match name {
         "test_simple_text" => vec![ContentBlock::text(
@@ -136,7 +136,7 @@ fn content(name: &str) -> Option<Vec<ContentBlock>> {
     })
 }
 
-/// What the tool returns, or the error for a client that its notifications did not reach.
+/// Returns the result of a tool, or the error if its notifications could not be sent.
 fn delivered(outcome: Result<CallToolResult, ServiceError>) -> Result<CallToolResult, ErrorData> {
     outcome.map_err(|error| {
         ErrorData::internal_error(format!("A notification did not go out: {error}"), None)

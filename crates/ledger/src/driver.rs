@@ -1,5 +1,5 @@
-//! The client: carries out the plan with many requests under way, and writes down what it does before
-//! it does it and what it sees when it sees it. One thread owns the history.
+//! The client: executes the plan with many concurrent requests. It records every action before it happens and every
+//! event when it arrives. One thread owns the history.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -17,14 +17,14 @@ use crate::{
     workbench::Workbench,
 };
 
-/// How many requests are under way at most.
+/// The bound on concurrent requests.
 const WINDOW: usize = 128;
 
-/// Without a sign of life for so long, the cancels that wait for their turn come early: every slot may
-/// be held by a call that waits for its cancel.
+/// The idle time after which scheduled cancellations are sent early: every slot may be taken by a call that waits for
+/// its cancellation.
 const STILL: Duration = Duration::from_millis(100);
 
-/// Without a sign of life for so long, what is not answered counts as lost.
+/// The idle time after which unanswered requests count as lost.
 pub(crate) const SILENCE: Duration = Duration::from_secs(30);
 
 /// How long to wait before a server that could not be reached is tried again.
@@ -33,7 +33,7 @@ const RETRY: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Driver {
     pub workbench: Workbench,
-    /// What happened since it was last taken.
+    /// The history since it was last taken.
     pub history: History,
     /// The longest that a request has waited for its answer while stdin was open.
     pub slowest: Duration,
@@ -52,7 +52,7 @@ struct OpenRequest {
     since: Instant,
 }
 
-/// When the load is over.
+/// The end of the load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Limit {
     Steps(u64),
@@ -65,7 +65,7 @@ pub(crate) enum Limit {
 pub enum Stuck {
     #[error("the workbench has ended")]
     Ended,
-    /// The workbench says nothing, although answers are due.
+    /// The workbench sends nothing, although responses are due.
     #[error("the workbench is silent, although {awaited} answers are due")]
     Silent { awaited: usize },
 }
@@ -115,7 +115,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Waits until everything that is not cancelled has been answered.
+    /// Waits until every request that is not cancelled has a response.
     pub(crate) fn settle(&mut self) -> Result<(), Stuck> {
         while !self.cancels.is_empty() {
             self.cancel_next()?;
@@ -153,13 +153,13 @@ impl Driver {
         }
         self.history.events.push(Event::Closing);
         self.workbench.close();
-        // What is answered from here on waits for the end and says nothing about the load.
+        // Later responses wait for the shutdown and say nothing about the load.
         self.open.clear();
         self.awaited = 0;
         Ok(())
     }
 
-    /// Takes in what the workbench still says until it has closed its stdout, or until `deadline`.
+    /// Records the output of the workbench until it has closed its stdout, or until `deadline`.
     pub(crate) fn hear_out(&mut self, deadline: Instant) {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -248,7 +248,7 @@ impl Driver {
         }
     }
 
-    /// Takes in answers until no more than `awaited` are due; at least those that are there already.
+    /// Records responses until no more than `awaited` are due, and at least those that are already there.
     fn await_room(&mut self, awaited: usize) -> Result<(), Stuck> {
         while let Ok(event) = self.workbench.events.try_recv() {
             self.take(event);
@@ -268,7 +268,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes in one event; false if none comes in time.
+    /// Records one event. Returns false if none arrives in time.
     fn listen(&mut self, within: Duration) -> Result<bool, Stuck> {
         match self.workbench.events.recv_timeout(within) {
             Ok(event) => {

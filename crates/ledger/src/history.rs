@@ -1,8 +1,8 @@
-//! What happened, as the client saw it and as the servers wrote it down. Nothing here judges.
+//! The history of a run, as the client saw it and as the servers recorded it. This module does not judge it.
 
 use crate::identity::{Id, Nonce, ServerIndex};
 
-/// Everything that the client did and saw, in its order.
+/// All actions and observations of the client, in order.
 #[derive(Debug, Default)]
 pub struct History {
     pub events: Vec<Event>,
@@ -13,7 +13,7 @@ pub struct History {
 pub enum Event {
     /// A request is about to be sent.
     Sent { id: Id, request: Request },
-    /// A line that is no message is about to be sent.
+    /// An invalid line is about to be sent.
     GarbageSent,
     /// The cancel of a request is about to be sent.
     Cancelled(Id),
@@ -24,19 +24,19 @@ pub enum Event {
         id: Id,
         answer: Answer,
     },
-    /// An error without an id came, as it answers a line that is no message.
+    /// An error without an id arrived, which is the response to an invalid line.
     GarbageRefused,
     Progress {
-        /// The call whose token it names.
+        /// The call with this token.
         call: Nonce,
-        /// How far it says the call is.
+        /// The reported progress.
         value: u64,
     },
-    /// A line came that is none of these; its beginning.
+    /// An unexpected line arrived; its beginning.
     Stray(String),
 }
 
-/// What a request asks for.
+/// The content of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     /// A call of a tool.
@@ -48,15 +48,15 @@ pub enum Request {
 /// A call of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SentCall {
-    /// What tells it from all others.
+    /// The unique nonce of the call.
     pub nonce: Nonce,
-    /// Where it has to run.
+    /// The server that must run it.
     pub address: Address,
-    /// Whether it wants to hear of its progress.
+    /// The wish for progress notifications.
     pub progress: ProgressWish,
 }
 
-/// Where a call has to run.
+/// The target of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Address {
     Server(ServerIndex),
@@ -64,7 +64,7 @@ pub enum Address {
     Nothing,
 }
 
-/// Whether a call wants to hear of its progress.
+/// The wish for progress notifications of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgressWish {
     Wanted,
@@ -76,20 +76,20 @@ pub enum Answer {
     /// A server's result, which gives the call back.
     Echo {
         nonce: Nonce,
-        /// Whether all else in it is what was sent.
+        /// The integrity of the rest of the result.
         state: EchoState,
     },
-    /// The workbench says that a call failed.
+    /// The workbench reports that a call failed.
     Failed {
         code: Box<str>,
-        /// What it says about the call's effects.
+        /// The reported effect of the call.
         outcome: Outcome,
     },
     Result,
     RpcError(i64),
 }
 
-/// What has become of what was sent.
+/// The integrity of an echoed payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EchoState {
     Intact,
@@ -97,11 +97,11 @@ pub enum EchoState {
     Damaged,
 }
 
-/// What a failed call says about its effects.
+/// The effect that a failed call reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
     NotSent,
-    /// The server said that it did not run it.
+    /// The server reported that it did not run it.
     Rejected,
     Unknown,
     /// None is named: the server answered.

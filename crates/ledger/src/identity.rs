@@ -1,6 +1,5 @@
-//! What tells things apart: requests by their id, calls by their nonce, servers by their number. An id
-//! and a progress token are a number or a string on the wire, by turns, and only the same form is the
-//! same id.
+//! Identities: requests have an id, calls a nonce, servers a number. On the wire an id or a progress token is a number
+//! or a string, by turns, and only the same form is the same id.
 
 use std::fmt;
 
@@ -10,7 +9,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(pub u64);
 
-/// What a call carries in its arguments, never used twice. It is the call's progress token as well.
+/// The unique value in the arguments of a call. It is the call's progress token as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Nonce(pub u64);
 
@@ -36,7 +35,7 @@ impl Nonce {
         to_json(self.0, "p-")
     }
 
-    /// The call whose progress token this is.
+    /// Returns the call with this progress token.
     pub fn from_token(value: &Value) -> Option<Self> {
         from_json(value, "p-").map(Self)
     }

@@ -1,4 +1,4 @@
-//! The workbench's lines, read as events.
+//! Parses the workbench's lines as events.
 
 use std::borrow::Cow;
 

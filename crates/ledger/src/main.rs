@@ -1,4 +1,4 @@
-//! `ledger`: runs the workbench that lies beside it under load and faults, and prints what was found.
+//! `ledger`: runs the workbench in the same directory under load and faults, and prints the results.
 
 use std::{
     error::Error,

@@ -1,5 +1,5 @@
-//! The nemesis: kills and stops servers at random moments for as long as it is let. A server that was
-//! stopped goes on after some hundred milliseconds, and all do before the nemesis is gone.
+//! The nemesis: kills and stops servers at random moments while it runs. A stopped server continues after some hundred
+//! milliseconds, and all do before the nemesis ends.
 
 use std::{
     sync::mpsc::{self, RecvTimeoutError},
@@ -18,7 +18,7 @@ use crate::{
 const SHORTEST_STOP_MS: u64 = 50;
 const LONGEST_STOP_MS: u64 = 400;
 
-/// Faults under way. Dropping it ends them too.
+/// Running faults. Dropping it ends them too.
 #[derive(Debug)]
 pub(crate) struct Nemesis {
     alive: Option<mpsc::Sender<()>>,
@@ -46,7 +46,7 @@ struct Stopped {
 }
 
 impl Nemesis {
-    /// Begins, with a deed every `pace` on average.
+    /// Starts the faults, with one every `pace` on average.
     pub(crate) fn start(mark: &Mark, random: Random, pace: Duration) -> Self {
         let worker = Worker {
             mark: mark.clone(),
@@ -62,7 +62,7 @@ impl Nemesis {
         }
     }
 
-    /// Ends it, and tells what it has done.
+    /// Ends the faults, and returns their counts.
     pub(crate) fn finish(mut self) -> Deeds {
         self.end()
     }

@@ -9,10 +9,10 @@ use crate::{
     site::{TOOLBOXES, address},
 };
 
-/// A line that is no message.
+/// An invalid line.
 pub(crate) const GARBAGE: &str = "{\"jsonrpc\": nonsense\n";
 
-/// The payload of a call, so made that any part of another call's would be noticed.
+/// Returns the payload of a call. Any part of a different call's payload would be detected in it.
 pub(crate) fn payload(nonce: Nonce, length: usize) -> String {
     let word = format!("{:016x}", nonce.0);
     let mut payload = word.repeat(length.div_ceil(word.len()));

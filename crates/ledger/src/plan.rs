@@ -1,4 +1,4 @@
-//! What the client is going to do: a function of the seed alone, however long things take.
+//! The plan of the client: a function of the seed alone, independent of time.
 
 use crate::{
     history::{Address, ProgressWish, Request, SentCall},
@@ -29,7 +29,7 @@ pub(crate) struct Plan {
 pub(crate) enum Step {
     /// Send these, which share one id, at once, and cancel them so many steps later, if at all.
     Requests(Vec<Planned>, Option<u64>),
-    /// Send a line that is no message.
+    /// Send an invalid line.
     Garbage,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Planned {
     pub ask: Ask,
 }
 
-/// What a request asks for.
+/// The content of a request.
 #[derive(Debug)]
 pub(crate) enum Ask {
     /// A call through `use_tool`.
@@ -54,15 +54,15 @@ pub(crate) enum Ask {
 
 #[derive(Debug)]
 pub(crate) struct PlannedCall {
-    /// What tells it from all others.
+    /// The unique nonce of the call.
     pub nonce: Nonce,
     pub tool: Tool,
     pub target: Target,
-    /// How long it takes, where the tool sleeps.
+    /// The duration, if the tool sleeps.
     pub ms: u64,
     /// How long its payload is.
     pub length: usize,
-    /// Whether it wants to hear of its progress.
+    /// The wish for progress notifications.
     pub progress: ProgressWish,
 }
 
@@ -136,7 +136,7 @@ impl Plan {
         }
     }
 
-    /// A call that shows whether a server is alive.
+    /// Returns a call that shows if a server is alive.
     pub(crate) fn probe(&mut self, server: ServerIndex) -> Planned {
         Planned {
             id: self.fresh_id(),
@@ -144,7 +144,7 @@ impl Plan {
         }
     }
 
-    /// Calls that are under way when stdin ends, one a server; some of them never end by themselves.
+    /// Returns the calls that run when stdin ends, one per server. Some of them never end by themselves.
     pub(crate) fn farewell(&mut self) -> Vec<Planned> {
         let servers = (0..self.servers).map(ServerIndex);
         let planned = servers.map(|server| {

@@ -1,5 +1,5 @@
-//! Processes, looked at and signalled from outside. A signal goes through a descriptor of the process
-//! that was taken before its mark was looked at, so that no other process can ever get it.
+//! Inspects and signals processes from outside. A signal goes through a descriptor of the process that was opened
+//! before its mark was checked, so that no other process can ever receive it.
 
 use std::{fs, os::fd::OwnedFd, path::Path};
 
@@ -8,11 +8,11 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 /// The variable by which the servers of a run are known.
 pub(crate) const MARK: &str = "LEDGER_RUN";
 
-/// What the servers of one run carry in their environment.
+/// The marker in the environment of the servers of one run.
 #[derive(Debug, Clone)]
 pub(crate) struct Mark(String);
 
-/// What one process takes up.
+/// The resources of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Footprint {
     pub descriptors: u64,
@@ -20,11 +20,11 @@ pub struct Footprint {
     pub threads: u64,
 }
 
-/// A process that carries a mark, and will be this process for as long as this is held.
+/// A process with a mark. While this value exists, its id is not reused.
 #[derive(Debug)]
 pub(crate) struct MarkedProcess(OwnedFd);
 
-/// A process at a moment; the same number later may be another one.
+/// A process at a moment. The same number may later be a different process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub pid: u32,
@@ -71,7 +71,7 @@ impl MarkedProcess {
 }
 
 impl Footprint {
-    /// What a process takes up now; none if it is not there.
+    /// Returns the current resources of a process, or `None` if it does not exist.
     pub fn of(pid: u32) -> Option<Self> {
         let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count();
         let descriptors = u64::try_from(descriptors).ok()?;
@@ -89,7 +89,7 @@ impl Footprint {
 }
 
 impl Seen {
-    /// Whether the process is still there, as a zombie or otherwise.
+    /// Returns true if the process still exists, even as a zombie.
     pub(crate) fn is_there(&self) -> bool {
         stat(self.pid).is_some_and(|stat| stat.started == self.started)
     }

@@ -1,4 +1,4 @@
-//! Numbers from a seed: `SplitMix64`. Written out here, so that a seed means the same for ever.
+//! Numbers from a seed: `SplitMix64`. Implemented here, so that a seed means the same in every version.
 
 /// A stream of numbers that its seed determines.
 #[derive(Debug, Clone)]
@@ -10,7 +10,7 @@ impl Random {
         Self(seed)
     }
 
-    /// A stream of its own for another purpose.
+    /// Returns an independent stream for a different purpose.
     #[must_use]
     pub(crate) fn fork(&mut self) -> Self {
         Self(self.next())

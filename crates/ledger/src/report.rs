@@ -1,4 +1,4 @@
-//! What a run has to say for itself.
+//! The report of a run.
 
 use std::{fmt, path::PathBuf, time::Duration};
 
@@ -12,24 +12,24 @@ const SHOWN: usize = 50;
 pub struct Report {
     pub seed: u64,
     pub duration: Duration,
-    /// How many times faults were stopped and everything was checked.
+    /// The number of pauses without faults in which everything was checked.
     pub rounds: u64,
-    /// What was sent and seen.
+    /// The counts of requests and responses.
     pub tally: Tally,
     /// How many calls the servers ran.
     pub executed: usize,
     pub deeds: Deeds,
     /// The longest wait for an answer.
     pub slowest: Duration,
-    /// What the workbench took up after the warm-up.
+    /// The resources of the workbench after the warm-up.
     pub start: Option<Footprint>,
-    /// What it took up before its end, with the same servers up.
+    /// Its resources before its end, with the same servers running.
     pub end: Option<Footprint>,
     /// How long it took to end.
     pub ending: Option<Duration>,
-    /// What must never happen, and did.
+    /// The violations that were found.
     pub violations: Vec<Violation>,
-    /// Where the traces are, if something is wrong.
+    /// The folder of the traces, if there are violations.
     pub traces: Option<PathBuf>,
 }
 

@@ -1,9 +1,8 @@
-//! A whole run: start, warm-up, rounds of load under faults, end. Each round ends with a rest, in which
-//! every server has to answer again and everything is checked, so that a run of any length needs the
-//! memory of one round.
+//! A whole run: start, warm-up, rounds of load under faults, end. Each round ends with a pause, in which every server
+//! must respond again and everything is checked, so that a run of any length needs the memory of one round.
 //!
-//! A call to every server closes a round. A server takes its calls up in their order, so after that
-//! nothing of the round can run any more, and the execution journals are complete.
+//! A call to every server closes a round. A server starts its calls in order, so after that nothing of the round can
+//! still run, and the execution journals are complete.
 
 use std::{
     io, mem,
@@ -32,17 +31,17 @@ use crate::{
 const ROUND_STEPS: u64 = 10_000;
 const WARM_UP_STEPS: u64 = 500;
 
-/// How long a server may take to answer when the faults have stopped. Kills during starts may have
-/// opened its breaker, which takes a minute to close.
+/// How long a server may take to respond after the faults have stopped. Kills during starts may have opened its
+/// breaker, which takes a minute to close.
 const ALIVE_WITHIN: Duration = Duration::from_secs(75);
 
 /// How long descriptors and zombies of servers that were killed may last.
 const TIDY_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long the workbench and everything that it started may take to end.
+/// How long the workbench and its servers may take to end.
 const END_WITHIN: Duration = Duration::from_secs(5);
 
-/// How much of the log of a workbench that does not come up is shown.
+/// The number of log lines that are shown if a workbench does not start.
 const SHOWN_LOG_LINES: usize = 20;
 
 /// With so many violations a run is not worth going on with.
@@ -50,7 +49,7 @@ const ENOUGH: usize = 100;
 
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Determines what the client does and whom the nemesis hits.
+    /// Determines the calls and the faults.
     pub seed: u64,
     pub amount: Amount,
     pub servers: usize,
@@ -68,7 +67,7 @@ pub enum Amount {
     Time(Duration),
 }
 
-/// Why a run has no result.
+/// A reason why a run has no result.
 #[derive(Debug, Error)]
 pub enum RunError {
     /// The directory of the run cannot be used.
@@ -77,7 +76,7 @@ pub enum RunError {
     /// The workbench cannot be started.
     #[error("cannot start {0}")]
     Workbench(PathBuf, #[source] io::Error),
-    /// The workbench did not come up.
+    /// The workbench did not start.
     #[error("the workbench did not come up: {log}")]
     NotUp {
         #[source]
@@ -87,7 +86,7 @@ pub enum RunError {
     },
 }
 
-/// Runs everything, and says what was found.
+/// Runs everything, and returns the report.
 pub fn run(options: &Options) -> Result<Report, RunError> {
     let begun = Instant::now();
     let site = Site::new(options.servers, &options.fixture_server).map_err(RunError::Site)?;
@@ -154,7 +153,7 @@ impl Run {
         })
     }
 
-    /// Makes some calls without a nemesis; returns what the workbench takes up then, if it can go on.
+    /// Makes some calls without faults. Returns the resources of the workbench, if it can go on.
     fn warm_up(&mut self) -> Option<Footprint> {
         let loaded = self.driver.load(Limit::Steps(WARM_UP_STEPS));
         let rested = loaded.and_then(|()| self.rest());
@@ -202,7 +201,7 @@ impl Run {
         self.rest()
     }
 
-    /// Whether the client is not stuck.
+    /// Returns true if the client is not stuck.
     fn can_go_on(&mut self, done: Result<(), Stuck>) -> bool {
         let Err(stuck) = done else {
             return true;
@@ -217,7 +216,7 @@ impl Run {
         false
     }
 
-    /// Lets everything be answered, and asks every server for one more call.
+    /// Waits for all responses, and calls every server once more.
     fn rest(&mut self) -> Result<(), Stuck> {
         self.driver.settle()?;
         for server in self.site.servers() {
@@ -229,7 +228,7 @@ impl Run {
         Ok(())
     }
 
-    /// Checks what has happened since this was last done.
+    /// Checks the history since the last check.
     fn close_books(&mut self) -> Result<(), RunError> {
         let history = mem::take(&mut self.driver.history);
         let executions = self.site.take_executions().map_err(RunError::Site)?;
@@ -262,12 +261,12 @@ impl Run {
         }
     }
 
-    /// Ends stdin with calls under way; returns how long it took until everything was gone.
+    /// Ends stdin while calls run. Returns the time until all processes were gone.
     fn end(&mut self) -> Result<Option<Duration>, RunError> {
         let children = processes::children(self.driver.workbench.pid());
         let closed = Instant::now();
         let deadline = closed + END_WITHIN;
-        // A workbench that has ended is a violation of its own already.
+        // A workbench that has ended is already reported as a violation.
         let _ended = self.driver.say_farewell();
         self.driver.workbench.close();
         self.driver.hear_out(deadline);

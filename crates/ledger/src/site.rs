@@ -23,7 +23,7 @@ use crate::{
     tool,
 };
 
-/// The toolboxes. Servers of one name stand in both, so that only the whole address tells them apart.
+/// The toolboxes. Both have servers of the same names, so that only the full address distinguishes them.
 pub(crate) const TOOLBOXES: [&str; 2] = ["left", "right"];
 
 /// The place of a run.
@@ -31,7 +31,7 @@ pub(crate) const TOOLBOXES: [&str; 2] = ["left", "right"];
 pub(crate) struct Site {
     directory: TempDir,
     servers: usize,
-    /// What the servers of this run carry in their environment.
+    /// The marker in the environment of the servers of this run.
     pub mark: Mark,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn address(server: ServerIndex) -> (&'static str, String) {
 }
 
 impl Site {
-    /// A directory with everything that a run with so many servers needs.
+    /// Creates a directory with everything that a run with so many servers needs.
     pub(crate) fn new(servers: usize, fixture_server: &Path) -> io::Result<Self> {
         let directory = TempDir::with_prefix("ledger-")?;
         let mark = Mark::new(directory.path());
@@ -68,13 +68,13 @@ impl Site {
         File::create(self.path("workbench.log"))
     }
 
-    /// What the workbench wrote to stderr.
+    /// Returns the stderr of the workbench.
     pub(crate) fn read_log(&self) -> io::Result<String> {
         let bytes = fs::read(self.path("workbench.log"))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// What all servers have run since this was last asked.
+    /// Returns the executions of all servers since the last call.
     pub(crate) fn take_executions(&self) -> io::Result<Vec<Execution>> {
         let mut executions = Vec::new();
         for server in self.servers() {
@@ -93,7 +93,7 @@ impl Site {
         (0..self.servers).map(ServerIndex)
     }
 
-    /// Leaves the directory where it is.
+    /// Keeps the directory on disk.
     pub(crate) fn keep(self) -> PathBuf {
         self.directory.keep()
     }
@@ -125,7 +125,7 @@ impl Site {
             ((*name).to_owned(), toolbox)
         });
         let toolboxes: Map<String, Value> = toolboxes.collect();
-        // Nobody changes the file, and the watch on it would come between two counts of descriptors.
+        // The file does not change, and a watch would disturb the count of descriptors.
         Ok(json!({ "toolboxes": toolboxes, "watch": false }).to_string())
     }
 }

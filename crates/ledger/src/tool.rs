@@ -1,5 +1,5 @@
-//! The tools of the servers: what each does, in the script language of the fixture server. All of them
-//! give back the parameters of the call as `structuredContent`, where they answer with a result.
+//! The tools of the servers, in the script language of the fixture server. All of them return the parameters of the
+//! call as `structuredContent` if they have a result.
 
 use crate::random::Random;
 
@@ -14,7 +14,7 @@ pub(crate) enum Tool {
     Steps,
     /// Gives back the call and reports progress after that.
     LateProgress,
-    /// Writes lines that are no message, says that its tools have changed, then gives back the call.
+    /// Writes invalid lines, reports that its tools have changed, then returns the call.
     Noisy,
     /// Gives back the call twice.
     Twice,
@@ -85,7 +85,7 @@ impl Tool {
         }
     }
 
-    /// What a call does: a raw array of actions. The names of the rest are built into the server.
+    /// Returns the actions of a call, as a raw array. Other tools are built into the server.
     fn actions(self) -> String {
         let actions = match self {
             Self::Echo | Self::Sleep | Self::Hang | Self::Crash => r#""builtIn""#.to_owned(),

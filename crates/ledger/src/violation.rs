@@ -1,4 +1,4 @@
-//! What must never happen, one variant a rule.
+//! The violations, one variant per rule.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub enum Violation {
     Silent {
         /// How many answers were awaited.
         requests: usize,
-        /// For how long nothing at all came.
+        /// How long nothing arrived.
         silence: Duration,
     },
     /// A request was answered more than once.
@@ -35,23 +35,23 @@ pub enum Violation {
     /// An answer to a request that was never made.
     #[error("unasked: an answer to {0}, which was never sent")]
     Unasked(Id),
-    /// A line from the workbench that is nothing it may say.
+    /// A line of the workbench that is not allowed.
     #[error("stray: {0}")]
     Stray(String),
     /// The number of refused lines is not the number of lines that were no message.
     #[error("garbage: {sent} lines that are no message, {refused} refusals")]
     Garbage { sent: usize, refused: usize },
-    /// An answer that holds somebody else's result.
+    /// A response with the result of a different call.
     #[error("misrouted: the answer to {id} holds the result of {nonce}")]
     ForeignResult { id: Id, nonce: Nonce },
-    /// A call ran on another server than its own.
+    /// A call ran on the wrong server.
     #[error("misrouted: {nonce} ran on {ran_on} (process {pid})")]
     Misrouted {
         nonce: Nonce,
         ran_on: ServerIndex,
         pid: u32,
     },
-    /// A result that is not what was sent.
+    /// A result that differs from the payload that was sent.
     #[error("damaged: the result of {0} is not what was sent")]
     Damaged(Nonce),
     /// An answer of a kind that does not fit its request.
@@ -60,7 +60,7 @@ pub enum Violation {
     /// A call ran more than once.
     #[error("executed twice: {nonce} ran {times} times")]
     ExecutedTwice { nonce: Nonce, times: usize },
-    /// A call ran that nobody made, or that was over long before.
+    /// A call ran that was not made, or that had ended long before.
     #[error("executed unasked: {nonce} ran on {server} (process {pid})")]
     ExecutedUnasked {
         nonce: Nonce,
@@ -76,7 +76,7 @@ pub enum Violation {
         /// How many may have run.
         allowed: usize,
     },
-    /// A server's answer was given to a call that never ran.
+    /// A call that never ran has a response of its server.
     #[error("never executed: {id} has {answered} answers of its server, but ran {ran} times")]
     NeverExecuted {
         id: Id,
@@ -85,7 +85,7 @@ pub enum Violation {
         /// How many of its calls ran.
         ran: usize,
     },
-    /// Progress that nobody asked for.
+    /// Progress that was not requested.
     #[error("progress of {0}, which did not ask for it")]
     ProgressUnasked(Nonce),
     #[error("progress of {nonce} went from {before} to {after}")]
@@ -113,13 +113,13 @@ pub enum Violation {
     /// Children that have ended and were not waited for.
     #[error("zombies: {0:?}")]
     Zombies(Vec<u32>),
-    /// The workbench ended before it was told to.
+    /// The workbench ended before it was asked to.
     #[error("the workbench ended by itself")]
     EndedByItself,
     /// The workbench did not end in time.
     #[error("the workbench did not end within {} s of the end of its stdin", .0.as_secs())]
     EndedLate(Duration),
-    /// The workbench ended in another way than with code 0.
+    /// The workbench ended with a code other than 0.
     #[error("the workbench ended with {0}")]
     EndedBadly(String),
     #[error("{0}")]

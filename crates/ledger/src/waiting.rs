@@ -1,11 +1,11 @@
-//! Waiting for what cannot be waited for.
+//! Waits by polling.
 
 use std::{
     thread,
     time::{Duration, Instant},
 };
 
-/// How often something is looked at.
+/// The poll interval.
 const POLL: Duration = Duration::from_millis(5);
 
 /// Looks until there is something to see, or until `deadline`.

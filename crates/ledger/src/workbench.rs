@@ -1,5 +1,5 @@
-//! The process under test: lines go in, events come out. Each pipe has a thread of its own, so that a
-//! workbench that does not read can be noticed instead of waited for.
+//! The process under test: lines go in, events come out. Each pipe has its own thread, so that a workbench that does
+//! not read is detected.
 
 use std::{
     io::{self, BufRead, BufReader, Write},
@@ -20,7 +20,7 @@ const READ_BYTES: usize = 256 * 1024;
 pub(crate) struct Workbench {
     child: Child,
     lines: Option<mpsc::Sender<String>>,
-    /// What it says. The channel ends with its stdout.
+    /// Its events. The channel ends with its stdout.
     pub events: mpsc::Receiver<Event>,
 }
 
@@ -62,7 +62,7 @@ impl Workbench {
         writer.is_some_and(|writer| writer.send(lines).is_ok())
     }
 
-    /// Ends its stdin when everything has been written.
+    /// Closes its stdin when everything has been written.
     pub(crate) fn close(&mut self) {
         self.lines = None;
     }

@@ -1,4 +1,4 @@
-//! The scores that were reached once, written down so that a change that loses them is seen.
+//! The baseline scores, stored so that a regression is detected.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub struct Baseline {
     pub development: Reached,
 }
 
-/// What counts of some scores.
+/// The scores that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Reached {
     /// The share of needs that the first five tools meet.
@@ -31,7 +31,7 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// Whether more than the tolerance of `before` is lost.
+    /// Returns true if more than the tolerance of `before` is lost.
     pub fn falls_below(&self, before: &Self) -> bool {
         before.recall - self.recall > TOLERANCE || before.ndcg - self.ndcg > TOLERANCE
     }
@@ -47,13 +47,13 @@ impl From<Scores> for Reached {
     }
 }
 
-/// What is reached on our own set now.
+/// Returns the current scores on our own set.
 pub fn own() -> Result<Reached, SetError> {
     let set = Set::read(&places::own_set())?;
     Ok(scores(&set, &set.index()).into())
 }
 
-/// What is reached on the development sets now; `None` where they are not there.
+/// Returns the current scores on the development sets, or `None` if they are absent.
 pub fn development() -> Result<Option<Reached>, SetError> {
     let mut all = Vec::new();
     for folder in places::development_sets() {

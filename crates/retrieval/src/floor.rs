@@ -60,7 +60,7 @@ pub fn errors(set: &Set, index: &Index) -> Errors {
     errors
 }
 
-/// Returns whether the search has a good match for a query.
+/// Returns true if the search has a good match for a query.
 fn has_good_match(index: &Index, question: &Question) -> bool {
     let found = index.search(&Query {
         text: &question.query,

@@ -13,11 +13,11 @@ use mcp_workbench::internal::search::{Index, Query};
 use score::Scores;
 use set::Set;
 
-/// So many tools are ranked for each query; what stands behind counts for nothing.
+/// The number of tools that are ranked for each query. Later ones do not count.
 pub const DEPTH: usize = 100;
 
-/// The tools for a query, best first, by their ids in the set. Tools that were folded into a hit stand right behind it:
-/// whoever reads the hit reads their names too.
+/// Returns the tools for a query, best first, by their ids in the set. Tools that were folded into a hit follow it,
+/// because a reader of the hit reads their names too.
 pub fn ranked(set: &Set, index: &Index, query: &str) -> Vec<String> {
     let found = index.search(&Query {
         text: query,

@@ -1,4 +1,4 @@
-//! What the index costs: time to build it, to put one server in again and to answer, and memory.
+//! The cost of the index: the time to build it, to replace one server and to answer, and its memory.
 
 use std::{
     fs, hint,
@@ -14,7 +14,7 @@ const USUAL_LIMIT: usize = 10;
 /// Each time is the best of so many, because others use the machine too.
 const TIMES: usize = 5;
 
-/// What the index of a set costs.
+/// The cost of the index of a set.
 #[derive(Debug)]
 pub struct Cost {
     pub build: Duration,
@@ -22,7 +22,7 @@ pub struct Cost {
     pub again: [Duration; 2],
     /// To answer a query: the median of all queries, and that which one in a hundred takes.
     pub query: [Duration; 2],
-    /// What it holds in memory, where the system says it.
+    /// Its memory, where the system reports it.
     pub memory: Option<usize>,
 }
 
@@ -55,7 +55,7 @@ pub fn cost(set: &Set) -> Cost {
 
 /// How much memory grows by an index, as the average of several.
 fn memory(set: &Set) -> Option<usize> {
-    // The first ones use up what was freed before.
+    // The first ones use up memory that was freed before.
     let kept: Vec<Index> = (0..TIMES).map(|_| set.index()).collect();
     let before = resident()?;
     let more: Vec<Index> = (0..TIMES).map(|_| set.index()).collect();
@@ -64,7 +64,7 @@ fn memory(set: &Set) -> Option<usize> {
     Some(after.saturating_sub(before) / TIMES)
 }
 
-/// The memory of this process, as Linux says it.
+/// Returns the resident memory of this process, on Linux.
 fn resident() -> Option<usize> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status

@@ -1,4 +1,4 @@
-//! Where sets are, and where runs are written.
+//! The locations of sets and runs.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ pub fn own_set() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("sets/own")
 }
 
-/// The folders of the development sets, in the order of their names; none where they are not there.
+/// Returns the folders of the development sets, sorted by name. There are none if the sets are absent.
 pub fn development_sets() -> Vec<PathBuf> {
     let folder = root().join("../shared/retrieval/dev");
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();

@@ -9,9 +9,9 @@ use crate::set::Question;
 pub struct Scores {
     /// The share of needs that are met by the first 1, 3, 5 and 10 tools.
     pub recall: [f64; 4],
-    /// Whether the first tool meets a need.
+    /// 1 if the first tool meets a need, otherwise 0.
     pub hit: f64,
-    /// One over the rank of the first tool that meets a need.
+    /// 1 divided by the rank of the first tool that meets a need.
     pub reciprocal_rank: f64,
     /// How early each need is met, of the first ten tools.
     pub ndcg: f64,
@@ -21,7 +21,7 @@ pub struct Scores {
 pub const DEPTHS: [usize; 4] = [1, 3, 5, 10];
 
 impl Scores {
-    /// The scores of one ranking; none where nothing was needed.
+    /// Returns the scores of one ranking; all zero if nothing was needed.
     pub fn of(question: &Question, ranked: &[String]) -> Self {
         let groups = &question.groups;
         if groups.is_empty() {

@@ -17,7 +17,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use thiserror::Error;
 
-/// Why a set cannot be read.
+/// A reason why a set cannot be read.
 #[derive(Debug, Error)]
 pub enum SetError {
     /// A file cannot be read.
@@ -33,13 +33,13 @@ pub enum SetError {
     },
 }
 
-/// A query and what answers it.
+/// A query and its answers.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Question {
     /// Its id in the set, as it is written there: mostly a text, sometimes a number.
     pub qid: Value,
     pub query: String,
-    /// What kind of question it is.
+    /// The kind of question.
     #[serde(default)]
     pub kind: String,
     /// The needs in it; any tool of a group meets one.
@@ -51,7 +51,7 @@ pub struct Question {
 #[derive(Debug)]
 pub struct Shelf {
     pub server: ServerName,
-    /// What is said of it.
+    /// Its descriptions.
     pub about: Vec<String>,
     /// Its tools: name and definition.
     pub tools: Vec<(ToolName, RawJson)>,
@@ -68,7 +68,7 @@ pub struct Set {
     pub unanswered: Vec<Question>,
     /// The toolbox that all servers are put into.
     toolbox: ToolboxName,
-    /// What the set calls each tool, by server and name; several where it has a tool twice.
+    /// The ids of each tool in the set, by server and name; several if the set has a tool twice.
     ids: HashMap<(String, String), Vec<String>>,
 }
 
@@ -88,7 +88,7 @@ struct ToolLine {
 }
 
 impl Set {
-    /// Reads a folder. One that says nothing about its servers needs no file for them.
+    /// Reads a folder. The file about servers is optional.
     pub fn read(folder: &Path) -> Result<Self, SetError> {
         let servers = lines::<ServerLine>(&folder.join("servers.jsonl")).or_else(none_if_absent)?;
         let questions = lines(&folder.join("queries.jsonl"))?;
@@ -127,7 +127,7 @@ impl Set {
         ids.push(id);
     }
 
-    /// What the set calls a tool.
+    /// Returns the ids of a tool in the set.
     pub fn ids(&self, tool: &ToolIdentifier) -> &[String] {
         let names = (tool.server.to_string(), tool.tool.to_string());
         self.ids.get(&names).map_or(&[], Vec::as_slice)
@@ -182,7 +182,7 @@ fn firsts(lines: Vec<(Question, String)>) -> Vec<Question> {
     lines.into_iter().map(|(question, _)| question).collect()
 }
 
-/// No lines where there is no file.
+/// Replaces the error of an absent file with an empty list.
 fn none_if_absent<T>(error: SetError) -> Result<Vec<T>, SetError> {
     match error {
         SetError::File { error, .. } if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -190,7 +190,7 @@ fn none_if_absent<T>(error: SetError) -> Result<Vec<T>, SetError> {
     }
 }
 
-/// The lines of a file: what each says, and its text.
+/// Returns the lines of a file: the parsed value and the text of each.
 fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<(T, String)>, SetError> {
     let text = fs::read_to_string(path).map_err(|error| SetError::File {
         path: path.to_owned(),

@@ -1,4 +1,4 @@
-//! What the ranking must always do, on our own set and on the development sets where they are there.
+//! The invariants of the ranking, on our own set and on the development sets if they are present.
 
 use std::{collections::HashMap, fs, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! All requests of one id, their answers, and whether these fit what ran.
+//! All requests of one id, their responses, and the check against the executions.
 
 use std::collections::HashMap;
 
@@ -33,13 +33,13 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Whether this call has certainly been answered.
+    /// Returns true if this call has certainly been answered.
     pub(super) fn is_over(&self, nonce: Nonce) -> bool {
         let has_result = |(answer, _): &(Answer, Era)| matches!(answer, Answer::Echo { nonce: own, .. } if *own == nonce);
         self.answers.len() >= self.sent || self.answers.iter().any(has_result)
     }
 
-    /// Looks at everything that was asked and answered under `id`.
+    /// Checks all requests and responses under `id`.
     pub(super) fn check(
         &self,
         id: Id,
@@ -112,7 +112,7 @@ impl Asked {
         without
     }
 
-    /// Looks whether as many calls without a result ran as their failures say.
+    /// Checks that the number of executed calls without a result matches their failures.
     fn check_failures(
         &self,
         id: Id,

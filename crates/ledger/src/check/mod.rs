@@ -23,7 +23,7 @@ use crate::{
 };
 use asked::{Asked, Era};
 
-/// Everything that is wrong with a history, given what the servers ran.
+/// Returns all violations in a history, given the executions of the servers.
 pub fn check(history: &History, executions: &[Execution]) -> Vec<Violation> {
     let mut checker = Checker::default();
     for event in &history.events {
@@ -42,7 +42,7 @@ struct Checker {
     violations: Vec<Violation>,
 }
 
-/// A call, and how far it said that it is.
+/// A call, and its last progress.
 struct MadeCall {
     id: Id,
     call: SentCall,
@@ -119,7 +119,7 @@ impl Checker {
         self.violations
     }
 
-    /// How often each call ran, after a look at where it did.
+    /// Returns the number of executions of each call, after checking the servers that ran them.
     fn executed(&mut self, executions: &[Execution]) -> HashMap<Nonce, usize> {
         let mut ran: HashMap<Nonce, usize> = HashMap::new();
         for &Execution { server, pid, nonce } in executions {
