@@ -140,7 +140,7 @@ pub(crate) trait ClientHandle: Send + Sync {
 
     /// Returns whether the client is on this machine, so that its user's browser can connect to a port of the
     /// workbench.
-    fn is_here(&self) -> bool {
+    fn is_local(&self) -> bool {
         self.principal() == Principal::Local
     }
 

@@ -25,7 +25,7 @@ use crate::{
     demo,
     serve::{
         http::{ENDPOINT_PATH, HttpListener, HttpOptions},
-        stdio::{self, Ended},
+        stdio::{self, ServeEnd},
     },
     workbench::Workbench,
 };
@@ -176,8 +176,8 @@ async fn serve_over(
 ) -> Result<ExitCode, HttpError> {
     match transport {
         Transport::Stdio => Ok(match stdio::serve(workbench, stop).await {
-            Ended::AsAsked => ExitCode::SUCCESS,
-            Ended::Unread => ExitCode::from(EXIT_UNREAD),
+            ServeEnd::Closed => ExitCode::SUCCESS,
+            ServeEnd::Unread => ExitCode::from(EXIT_UNREAD),
         }),
         Transport::Http(options) => {
             let address = options.address;

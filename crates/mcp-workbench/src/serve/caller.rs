@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The level of log messages that servers are asked for if the client has not set one.
-const UNCHOSEN_LOG_LEVEL: LogLevel = LogLevel::Info;
+const DEFAULT_LOG_LEVEL: LogLevel = LogLevel::Info;
 
 /// A client, and the stream on which one of its requests is answered.
 pub(super) struct Caller {
@@ -51,8 +51,8 @@ impl ClientHandle for Caller {
         self.connection.principal()
     }
 
-    fn is_here(&self) -> bool {
-        self.connection.is_here()
+    fn is_local(&self) -> bool {
+        self.connection.is_local()
     }
 
     fn identity(&self) -> ClientIdentity {
@@ -65,7 +65,7 @@ impl ClientHandle for Caller {
 
     fn log_level(&self) -> Option<&'static str> {
         let level = self.connection.chosen_log_level();
-        Some(level.unwrap_or(UNCHOSEN_LOG_LEVEL).name())
+        Some(level.unwrap_or(DEFAULT_LOG_LEVEL).name())
     }
 
     fn recipient(&self) -> Recipient {

@@ -14,7 +14,7 @@ use rawjson::RawJson;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    ServeContext, Whereabouts,
+    ClientLocation, ServeContext,
     batch::{self, ReplyPlace},
     calls::{self, CallParams},
     in_flight::{InFlight, MAX_REQUESTS, Runs},
@@ -129,8 +129,8 @@ impl Connection {
     }
 
     /// Returns the location of the client.
-    pub(super) fn whereabouts(&self) -> Whereabouts {
-        self.context.whereabouts
+    pub(super) fn location(&self) -> ClientLocation {
+        self.context.location
     }
 
     /// Returns the principal that the client acts for.
@@ -139,8 +139,8 @@ impl Connection {
     }
 
     /// Returns true if the client is on this machine.
-    pub(super) fn is_here(&self) -> bool {
-        self.context.whereabouts == Whereabouts::Here
+    pub(super) fn is_local(&self) -> bool {
+        self.context.location == ClientLocation::Local
     }
 
     /// Returns the output for messages that belong to no request.

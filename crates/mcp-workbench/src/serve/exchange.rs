@@ -13,7 +13,7 @@ use tokio::{sync::oneshot, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Whereabouts,
+    ClientLocation,
     batch::ReplyPlace,
     connection::{Connection, ReplyFuture, next_client_id},
     in_flight::{RunningKey, Runs},
@@ -35,12 +35,12 @@ use crate::{
 };
 
 /// How long to wait for more questions after one, so that related questions are sent together.
-const GATHERING: Duration = Duration::from_millis(5);
+const QUESTION_DELAY: Duration = Duration::from_millis(5);
 
 pub(super) struct Exchange {
     id: ClientId,
     pub(super) principal: Principal,
-    whereabouts: Whereabouts,
+    location: ClientLocation,
     /// Set if its requests may be answered with questions.
     asks: bool,
     /// The exchanges that wait for their clients.
@@ -102,7 +102,7 @@ impl Exchange {
         Arc::new(Self {
             id: next_client_id(),
             principal: connection.principal(),
-            whereabouts: connection.whereabouts(),
+            location: connection.location(),
             asks,
             parked: Arc::clone(connection.parked()),
             state: Mutex::default(),
@@ -248,7 +248,7 @@ impl Exchange {
         }
         let this = Arc::clone(self);
         self.parked.tasks.spawn(async move {
-            sleep(GATHERING).await;
+            sleep(QUESTION_DELAY).await;
             this.park();
         });
     }
@@ -308,8 +308,8 @@ impl ClientHandle for ModernCaller {
         self.0.principal
     }
 
-    fn is_here(&self) -> bool {
-        self.0.whereabouts == Whereabouts::Here
+    fn is_local(&self) -> bool {
+        self.0.location == ClientLocation::Local
     }
 
     fn identity(&self) -> ClientIdentity {

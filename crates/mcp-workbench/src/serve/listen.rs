@@ -31,7 +31,7 @@ const URIS: &str = "resourceSubscriptions";
 const TASK_IDS: &str = "taskIds";
 
 /// How often to check if a slow client has read enough.
-const NEXT_LOOK: Duration = Duration::from_secs(1);
+const CATCH_UP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Notifies a client of changes until the workbench ends. Dropping the future ends the subscription too.
 pub(super) async fn listen(
@@ -77,7 +77,7 @@ async fn tell_own_changes(workbench: &Workbench, wanted: &Changes, stream: &mut 
         stream.catch_up(&told);
         tokio::select! {
             () = workbench.announcing_stopped() => return,
-            () = sleep(NEXT_LOOK), if stream.missed => {}
+            () = sleep(CATCH_UP_INTERVAL), if stream.missed => {}
             Ok(()) = definitions.changed(), if told.tools => stream.tell(TOOLS_CHANGED, None),
         }
     }
@@ -101,7 +101,7 @@ async fn tell_changes(
         stream.catch_up(&watch.changes);
         tokio::select! {
             () = workbench.announcing_stopped() => return,
-            () = sleep(NEXT_LOOK), if stream.missed => {}
+            () = sleep(CATCH_UP_INTERVAL), if stream.missed => {}
             Ok(()) = tools.changed(), if watch.changes.tools => stream.tell(TOOLS_CHANGED, None),
             event = events.recv() => match event {
                 Ok(event) => stream.tell_event(&watch, &event),

@@ -42,20 +42,20 @@ struct ServeContext {
     parked: Arc<ParkedCalls>,
     /// The permits for subscriptions. They never end by themselves, and must leave room for other requests.
     listeners: Arc<Semaphore>,
-    whereabouts: Whereabouts,
+    location: ClientLocation,
 }
 
 /// The location of the clients of a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whereabouts {
-    Here,
-    Anywhere,
+enum ClientLocation {
+    Local,
+    Unknown,
 }
 
 impl ServeContext {
-    fn new(workbench: Arc<Workbench>, whereabouts: Whereabouts) -> Self {
+    fn new(workbench: Arc<Workbench>, location: ClientLocation) -> Self {
         Self {
-            whereabouts,
+            location,
             workbench,
             parked: Arc::default(),
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
@@ -67,9 +67,9 @@ impl ServeContext {
 const MAX_LISTENERS: usize = 256;
 
 /// How long running requests may take to finish at shutdown.
-const GRACE: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the last responses may take to be written.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The error code for an unknown resource, in the legacy era.
 const RESOURCE_NOT_FOUND: i64 = -32002;

@@ -9,7 +9,7 @@ use crate::wire::Frame;
 pub(super) const MAX_NOTICE_BYTES: usize = 1024 * 1024;
 /// The number of waiting bytes up to which a client counts as fast. They are written at once, and notifications keep
 /// their position among results.
-pub(super) const PROMPT_BYTES: usize = 64 * 1024;
+pub(super) const MAX_PROMPT_BYTES: usize = 64 * 1024;
 
 /// The notifications that wait behind all other messages.
 #[derive(Default)]

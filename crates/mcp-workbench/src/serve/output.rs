@@ -22,7 +22,7 @@ use tokio::{
 
 use super::{
     http::EventStream,
-    notices::{Notices, PROMPT_BYTES},
+    notices::{MAX_PROMPT_BYTES, Notices},
 };
 use crate::{
     alarm::Alarm,
@@ -204,7 +204,7 @@ impl Queue {
             return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
         }
         frames.outbox.advance(written);
-        while frames.outbox.len() < PROMPT_BYTES
+        while frames.outbox.len() < MAX_PROMPT_BYTES
             && let Some(notice) = frames.notices.pop()
         {
             frames.outbox.push(notice);
@@ -260,7 +260,7 @@ impl PipeOutput {
 
     fn notify(&self, request: u64, frame: Frame) {
         let mut frames = self.queue().frames();
-        if frames.outbox.len() < PROMPT_BYTES && frames.notices.is_empty() {
+        if frames.outbox.len() < MAX_PROMPT_BYTES && frames.notices.is_empty() {
             self.push(frames, frame);
         } else {
             frames.notices.push(request, frame);
@@ -438,9 +438,9 @@ mod tests {
         .await;
         let at = lines.iter().position(|line| line.contains("result"));
         let before: usize = lines[..at.unwrap()].iter().map(String::len).sum();
-        assert!(before < PROMPT_BYTES + 2000, "{before}");
+        assert!(before < MAX_PROMPT_BYTES + 2000, "{before}");
         let read: usize = lines.iter().map(String::len).sum();
-        let most = PROMPT_BYTES + MAX_NOTICE_BYTES;
+        let most = MAX_PROMPT_BYTES + MAX_NOTICE_BYTES;
         assert!((most - 10_000..most + 2000).contains(&read), "{read}");
     }
 
@@ -466,7 +466,7 @@ mod tests {
             wire::notification("notifications/progress", Some(&params))
         };
         let lines = read_late(|output| {
-            while output.queued_bytes() < PROMPT_BYTES {
+            while output.queued_bytes() < MAX_PROMPT_BYTES {
                 output.log(log_message());
             }
             let (ended, running, cancelled) = (

@@ -9,7 +9,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    GRACE, LAST_WORDS, ServeContext, Whereabouts, changes,
+    ClientLocation, DRAIN_TIMEOUT, FLUSH_TIMEOUT, ServeContext, changes,
     connection::Connection,
     output::{ClientOutput, PipeOutput, QueuedFrames, READ_TIMEOUT, write_frames},
     standard_streams,
@@ -18,21 +18,21 @@ use crate::{call::Principal, pipe::LineReader, rare::Rare, workbench::Workbench}
 
 /// The way in which serving over stdin and stdout ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum ServeEnd {
     /// The client closed stdin or stdout, or `stop` was done.
-    AsAsked,
+    Closed,
     /// The client left stdout unread for too long.
     Unread,
 }
 
 /// Serves until stdin ends, stdout is closed or not read, or `stop` is done; then ends all servers.
-pub(crate) async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) -> Ended {
+pub(crate) async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) -> ServeEnd {
     let (output, frames) = PipeOutput::channel();
     let closed = CancellationToken::new();
     let writer = write(frames, standard_streams::output(), closed.clone());
     let writer = TaskTracker::new().spawn(writer);
     let output = ClientOutput::Pipe(output);
-    let context = ServeContext::new(Arc::clone(&workbench), Whereabouts::Here);
+    let context = ServeContext::new(Arc::clone(&workbench), ClientLocation::Local);
     let connection = Connection::new(context.clone(), output, Principal::Local);
     tokio::select! {
         biased;
@@ -41,9 +41,9 @@ pub(crate) async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = 
     }
     end(&workbench, connection).await;
     // A client that no longer reads must not delay the shutdown.
-    match timeout(LAST_WORDS, writer).await {
+    match timeout(FLUSH_TIMEOUT, writer).await {
         Ok(Ok(ended)) => ended,
-        Ok(Err(_)) | Err(_) => Ended::AsAsked,
+        Ok(Err(_)) | Err(_) => ServeEnd::Closed,
     }
 }
 
@@ -52,20 +52,20 @@ async fn write<W: AsyncWrite + Unpin>(
     frames: QueuedFrames,
     pipe: W,
     closed: CancellationToken,
-) -> Ended {
+) -> ServeEnd {
     let written = write_frames(frames, pipe).await;
     closed.cancel();
     match written {
         Err(error) if error.kind() == io::ErrorKind::TimedOut => {
             let seconds = READ_TIMEOUT.as_secs();
             tracing::warn!("the client has not read from stdout for {seconds} s; shutting down");
-            Ended::Unread
+            ServeEnd::Unread
         }
         Err(error) => {
             tracing::debug!("failed to write to stdout: {error}");
-            Ended::AsAsked
+            ServeEnd::Closed
         }
-        Ok(()) => Ended::AsAsked,
+        Ok(()) => ServeEnd::Closed,
     }
 }
 
@@ -113,10 +113,14 @@ async fn end(workbench: &Workbench, connection: Arc<Connection>) {
     let since = Instant::now();
     workbench.stop_announcing();
     connection.questions().give_up();
-    let _ = timeout_at(since + GRACE, connection.all_answered()).await;
+    let _ = timeout_at(since + DRAIN_TIMEOUT, connection.all_answered()).await;
     let servers = workbench.shut_down(since);
     let answers = async {
-        let _ = timeout_at(since + GRACE + LAST_WORDS, connection.all_answered()).await;
+        let _ = timeout_at(
+            since + DRAIN_TIMEOUT + FLUSH_TIMEOUT,
+            connection.all_answered(),
+        )
+        .await;
         // The last output goes with the connection, and the writer after its last frame.
         drop(connection);
     };
@@ -131,7 +135,7 @@ mod tests {
     use crate::wire;
 
     /// A writer with much to say, to a pipe that takes little at once.
-    fn writer() -> (impl Future<Output = Ended>, tokio::io::DuplexStream) {
+    fn writer() -> (impl Future<Output = ServeEnd>, tokio::io::DuplexStream) {
         let (output, frames) = PipeOutput::channel();
         let output = ClientOutput::Pipe(output);
         for _ in 0..100 {
@@ -150,7 +154,7 @@ mod tests {
     async fn a_client_that_does_not_read_is_given_up() {
         let (writing, _client) = writer();
         let began = Instant::now();
-        assert_eq!(writing.await, Ended::Unread);
+        assert_eq!(writing.await, ServeEnd::Unread);
         assert_eq!(began.elapsed(), READ_TIMEOUT);
     }
 
@@ -164,6 +168,6 @@ mod tests {
         let mut read = vec![0; 1000];
         client.read_exact(&mut read).await.unwrap();
         drop(client);
-        assert_eq!(writing.await.unwrap(), Ended::AsAsked);
+        assert_eq!(writing.await.unwrap(), ServeEnd::Closed);
     }
 }

@@ -6,7 +6,7 @@ use rawjson::RawJson;
 use tokio::io::{AsyncReadExt, DuplexStream};
 
 use super::{
-    ServeContext, Whereabouts,
+    ClientLocation, ServeContext,
     connection::Connection,
     output::{ClientOutput, PipeOutput, write_frames},
 };
@@ -21,7 +21,7 @@ pub(super) fn connect(config: &str, principal: Principal) -> (Arc<Connection>, D
     let environment = Environment::new([], "/start".into(), None);
     let loaded = parse(config, Path::new("c.json"), &environment).unwrap();
     let workbench = Workbench::new(Arc::new(loaded.config));
-    let context = ServeContext::new(workbench, Whereabouts::Here);
+    let context = ServeContext::new(workbench, ClientLocation::Local);
     let (output, frames) = PipeOutput::channel();
     let (pipe, written) = tokio::io::duplex(64 * 1024);
     #[expect(clippy::disallowed_methods, reason = "the test ends with the writer")]

@@ -11,8 +11,8 @@ use tokio::{task::AbortHandle, time::Instant};
 
 use super::{
     limits::{MAX_CONNECTIONS, MAX_GUESTS},
-    patient_stream::Turns,
-    unread::{Held, Rank},
+    timed_stream::Turns,
+    unread::{Rank, StoredBytes},
 };
 
 /// All open connections of a listener.
@@ -67,7 +67,7 @@ impl Connections {
 
     /// Adds a connection as a guest. If there are too many guests, the oldest is closed: a client with a token would
     /// have sent it long before.
-    pub(super) fn add(self: &Arc<Self>) -> Place {
+    pub(super) fn add(self: &Arc<Self>) -> ConnectionSlot {
         let mut table = self.table();
         if table.guests.len() >= MAX_GUESTS
             && let Some((_, oldest)) = table.guests.pop_first()
@@ -83,7 +83,7 @@ impl Connections {
         };
         table.guests.insert(number, entry);
         drop(table);
-        Place {
+        ConnectionSlot {
             connections: Arc::clone(self),
             number,
             turns,
@@ -99,17 +99,17 @@ impl Connections {
     }
 
     /// Returns the connections whose clients do not read.
-    pub(super) fn stalled(&self) -> Vec<Held<u64>> {
+    pub(super) fn stalled(&self) -> Vec<StoredBytes<u64>> {
         let table = self.table();
         let all = table.guests.iter().chain(&table.admitted);
         let stalled = all.filter(|(_, entry)| entry.turns.unread() > 0);
-        let held = stalled.map(|(number, Entry { turns, .. })| Held {
+        let droppable = stalled.map(|(number, Entry { turns, .. })| StoredBytes {
             rank: Rank::Unread,
             since: self.epoch + Duration::from_micros(turns.waiting_since()),
             bytes: turns.unread(),
             place: *number,
         });
-        held.collect()
+        droppable.collect()
     }
 
     pub(super) fn close(&self, number: u64) {
@@ -125,14 +125,14 @@ impl Connections {
     }
 }
 
-/// The place of one connection among all, until it is dropped.
-pub(super) struct Place {
+/// The registration of one connection, until it is dropped.
+pub(super) struct ConnectionSlot {
     connections: Arc<Connections>,
     number: u64,
     turns: Turns,
 }
 
-impl Place {
+impl ConnectionSlot {
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -160,7 +160,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut table = self.connections.table();
         table.guests.remove(&self.number);
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     /// Returns an idle connection, and its task.
-    fn connect(connections: &Arc<Connections>) -> (Place, JoinHandle<()>) {
+    fn connect(connections: &Arc<Connections>) -> (ConnectionSlot, JoinHandle<()>) {
         let place = connections.add();
         let task = TaskTracker::new().spawn(pending());
         connections.set_task(place.number(), task.abort_handle());

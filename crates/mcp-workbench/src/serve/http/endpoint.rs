@@ -11,15 +11,15 @@ use super::{
     ENDPOINT_PATH, HEALTH_PATH,
     bodies::{EventBody, Opening, event_response, without_line_ends},
     headers::{self, EVENT_STREAM, JSON, NamedRevision},
-    limits::FIRST_WORD,
-    patience::Patience,
+    limits::FIRST_MESSAGE_TIMEOUT,
     refusal::Refusal,
     request_body,
     response::{self, Response, empty},
     sessions::{Session, Sessions},
     stateless::Stateless,
-    streams::{Attachment, Beginning, EventStream, STANDALONE, Streams},
+    streams::{Attachment, EventStream, FirstMessage, STANDALONE, Streams},
     unread::UnreadBudget,
+    wait_timer::WaitTimer,
 };
 use crate::{
     call::Principal,
@@ -48,9 +48,9 @@ pub(super) struct Endpoint {
 #[derive(Default)]
 pub(super) struct Waits {
     /// The next bytes of a body.
-    pub(super) body: Patience,
+    pub(super) body: WaitTimer,
     /// The first word of an answer.
-    pub(super) first_word: Patience,
+    pub(super) first_message: WaitTimer,
 }
 
 impl Endpoint {
@@ -160,7 +160,7 @@ async fn take_stateless(
             let (stateless, context) = (&endpoint.stateless, &endpoint.context);
             let request = (request, outline, size);
             let exchange = stateless.begin_request(context, principal, headers, request)?;
-            Ok(exchange.answer(&waits.first_word).await)
+            Ok(exchange.answer(&waits.first_message).await)
         }
         // It belongs to no request and to no session, so it is ignored.
         Message::Notification(_) => Ok(empty(StatusCode::ACCEPTED)),
@@ -277,13 +277,13 @@ async fn answer(
     waits: &Waits,
     stream: &EventStream,
 ) -> Result<Response, Refusal> {
-    let beginning = session.streams.beginning(stream.id());
-    let end = Instant::now() + FIRST_WORD;
-    match waits.first_word.until(end, beginning).await {
-        Some(Beginning::Answer(frame)) => Ok(response::json(StatusCode::OK, frame)),
+    let first = session.streams.first_message(stream.id());
+    let end = Instant::now() + FIRST_MESSAGE_TIMEOUT;
+    match waits.first_message.until(end, first).await {
+        Some(FirstMessage::Answer(frame)) => Ok(response::json(StatusCode::OK, frame)),
         // The request was cancelled, so there is no response to wait for.
-        Some(Beginning::Nothing) => Ok(empty(StatusCode::ACCEPTED)),
-        Some(Beginning::Events) | None => events(session, stream.id(), None),
+        Some(FirstMessage::Nothing) => Ok(empty(StatusCode::ACCEPTED)),
+        Some(FirstMessage::Events) | None => events(session, stream.id(), None),
     }
 }
 

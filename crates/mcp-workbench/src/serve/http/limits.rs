@@ -18,14 +18,14 @@ pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// How many bytes the bodies that are being read may have together, in MiB.
 pub(super) const MAX_BODIES_MIB: usize = 256;
-pub(super) const BODY_PAUSE: Duration = Duration::from_secs(30);
+pub(super) const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) const BODY_TIMEOUT: Duration = Duration::from_mins(5);
 /// The part of a refused body that is read and discarded. Without it the system would reset the connection, and a
 /// client that sends before it reads would not get the refusal.
 pub(super) const MAX_DISCARDED_BYTES: usize = 16 * 1024 * 1024;
 pub(super) const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a client may leave output unread.
-pub(super) const WRITE_PATIENCE: Duration = Duration::from_mins(1);
+pub(super) const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How many sessions there may be at once.
 pub(super) const MAX_SESSIONS: usize = 1000;
@@ -39,7 +39,7 @@ pub(super) const MAX_STATELESS: usize = 384;
 pub(super) const MAX_UNSENT_STATELESS: usize = 4 * 1024 * 1024;
 
 /// How long a request may run before its response becomes a stream, which can be resumed.
-pub(super) const FIRST_WORD: Duration = Duration::from_secs(1);
+pub(super) const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often a silent stream shows that it is alive.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long a client should wait before it resumes a stream, in milliseconds.
@@ -55,12 +55,12 @@ pub(super) const MIN_DROPPED_BYTES: usize = 1024;
 /// Responses of sessions beyond the bound are dropped first.
 pub(super) const MAX_UNSENT_BYTES: usize = 32 * 1024 * 1024;
 /// The bound on messages that belong to no request and wait for a client without an open stream.
-pub(super) const MAX_UNHEARD: usize = 64;
+pub(super) const MAX_STANDALONE_EVENTS: usize = 64;
 /// The bound on sent bytes of a session that are stored to be resent.
-pub(super) const MAX_KEPT_BYTES: usize = 4 * 1024 * 1024;
+pub(super) const MAX_RESEND_BYTES: usize = 4 * 1024 * 1024;
 /// The bound on sent events of one stream that are stored.
-pub(super) const MAX_KEPT_EVENTS: usize = 256;
+pub(super) const MAX_RESEND_EVENTS: usize = 256;
 /// The bound on ended streams of a session that are stored.
 pub(super) const MAX_ENDED: usize = 64;
 /// How long ended streams are stored.
-pub(super) const ENDED_KEPT: Duration = Duration::from_mins(5);
+pub(super) const ENDED_STREAM_TTL: Duration = Duration::from_mins(5);

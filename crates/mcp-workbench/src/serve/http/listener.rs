@@ -15,20 +15,20 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     HEALTH_PATH, HttpOptions,
-    connections::{Connections, Place},
+    connections::{ConnectionSlot, Connections},
     endpoint::{Endpoint, Waits},
     guard::Guard,
     limits::{MAX_BODIES_MIB, MAX_HEADER_BYTES, MAX_HEADERS},
-    patient_stream::PatientStream,
     refusal::Refusal,
     response::Response,
     sessions::Sessions,
     stateless::Stateless,
+    timed_stream::TimedStream,
     unread::{self, UnreadBudget},
 };
 use crate::{
     alarm::Alarm,
-    serve::{GRACE, LAST_WORDS, ServeContext, Whereabouts},
+    serve::{ClientLocation, DRAIN_TIMEOUT, FLUSH_TIMEOUT, ServeContext},
     workbench::Workbench,
 };
 
@@ -60,10 +60,10 @@ impl HttpListener {
     /// Serves until `stop` is done; then ends all servers.
     pub(crate) async fn serve(self, workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
         // A proxy may forward requests from other machines, so the location of the client is unknown.
-        let whereabouts = if self.address.ip().is_loopback() && self.options.hosts.is_empty() {
-            Whereabouts::Here
+        let location = if self.address.ip().is_loopback() && self.options.hosts.is_empty() {
+            ClientLocation::Local
         } else {
-            Whereabouts::Anywhere
+            ClientLocation::Unknown
         };
         let unread = Arc::<UnreadBudget>::default();
         let server = Arc::new(Server {
@@ -73,7 +73,7 @@ impl HttpListener {
                 tokens: self.options.tokens,
             },
             endpoint: Arc::new(Endpoint {
-                context: ServeContext::new(workbench, whereabouts),
+                context: ServeContext::new(workbench, location),
                 sessions: Sessions::new(self.options.session_timeout),
                 stateless: Stateless::new(&unread),
                 body_room: Arc::new(Semaphore::new(MAX_BODIES_MIB)),
@@ -105,7 +105,7 @@ struct Peer {
     /// The local address of the connection.
     local: SocketAddr,
     waits: Waits,
-    place: Place,
+    slot: ConnectionSlot,
 }
 
 impl Server {
@@ -146,9 +146,9 @@ impl Server {
         let peer = Peer {
             local,
             waits: Waits::default(),
-            place: self.connections.add(),
+            slot: self.connections.add(),
         };
-        let number = peer.place.number();
+        let number = peer.slot.number();
         let server = Arc::clone(self);
         let task = self
             .tasks
@@ -158,13 +158,13 @@ impl Server {
 
     async fn serve_connection(&self, stream: TcpStream, peer: Peer) {
         let unread = Arc::clone(&self.endpoint.unread);
-        let stream = PatientStream::new(stream, peer.place.turns().clone(), unread);
+        let stream = TimedStream::new(stream, peer.slot.turns().clone(), unread);
         let service = service_fn(|request: Request<Incoming>| {
-            let turn = peer.place.turns().take();
+            let turn = peer.slot.turns().take();
             async {
                 let mut response = self.respond(request, &peer).await;
                 if response.headers().contains_key(CONNECTION) {
-                    peer.place.turns().refuse_body();
+                    peer.slot.turns().refuse_body();
                 }
                 response.body_mut().set_turn(turn);
                 Ok::<_, Infallible>(response)
@@ -178,7 +178,7 @@ impl Server {
             .max_buf_size(2 * MAX_HEADER_BYTES)
             .serve_connection(TokioIo::new(stream), service);
         tokio::pin!(connection);
-        let turns = peer.place.turns();
+        let turns = peer.slot.turns();
         let watched = poll_fn(|context| {
             let served = connection.as_mut().poll(context);
             // hyper has read before its response ended. It has to read again to start the client's timeout.
@@ -211,7 +211,7 @@ impl Server {
             return Refusal::ShuttingDown.into_response();
         }
         // Health checks need no token, so their connections stay guests.
-        if request.uri().path() != HEALTH_PATH && !peer.place.admit() {
+        if request.uri().path() != HEALTH_PATH && !peer.slot.admit() {
             return Refusal::TooManyConnections.into_response();
         }
         let response = self.endpoint.take(request, principal, &peer.waits).await;
@@ -225,7 +225,7 @@ impl Server {
         self.endpoint.context.workbench.stop_announcing();
         let sessions = self.endpoint.sessions.all();
         for session in &sessions {
-            session.fall_silent();
+            session.stop_announcing();
         }
         let stateless = self.endpoint.stateless.all();
         for connection in &stateless {
@@ -237,9 +237,9 @@ impl Server {
                 connection.all_answered().await;
             }
         };
-        let _ = timeout_at(since + GRACE, all_answered()).await;
+        let _ = timeout_at(since + DRAIN_TIMEOUT, all_answered()).await;
         let servers = self.endpoint.context.workbench.shut_down(since);
-        let answers = timeout_at(since + GRACE + LAST_WORDS, async {
+        let answers = timeout_at(since + DRAIN_TIMEOUT + FLUSH_TIMEOUT, async {
             all_answered().await;
             self.tasks.close();
             self.tasks.wait().await;

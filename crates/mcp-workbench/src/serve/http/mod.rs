@@ -1,26 +1,25 @@
-//! Streamable HTTP: many clients of one workbench, each with a session, or with requests that stand for themselves.
+//! Streamable HTTP: many clients of one workbench, each with a session or with requests without one.
 //!
-//! `initialize` makes a session: an unguessable id and the principal that made it. For another principal it does not
-//! exist. A stream is a log with positions, so reading it live, later or again is the same, and a disconnect cancels
-//! nothing. A modern request has no session but a connection object and a stream of its own; dropping the response
-//! cancels it.
+//! `initialize` creates a session: an unguessable id and its principal. Other principals cannot see it. A stream is a
+//! log with positions, so reading it live, later or again is the same, and a disconnect cancels nothing. A modern
+//! request has no session; it has its own connection object and stream, and dropping the response cancels it.
 //!
 //! ```text
 //! connection ─► guard ─► endpoint ─► session ─► Connection, as over stdio
-//!               host,    POST, GET,   one a       │
-//!               origin,  DELETE       client      ▼
+//!               host,    POST, GET,  one per      │
+//!               origin,  DELETE      client       ▼
 //!               token                          streams ─► JSON or events
 //! ```
 //!
-//! - [`listener`] accepts connections and knows the order of the end, [`connections`] bounds their number;
-//! - [`guard`] and [`tokens`] say who may come in, before anything of a body is read;
-//! - [`endpoint`] gives POST, GET and DELETE their meaning, [`headers`] and [`request_body`] read what
-//!   they need, and [`refusal`] has every reason why not;
-//! - [`sessions`] holds the clients, [`streams`] what is said to each of them, and [`bodies`] puts it
-//!   into a [`response`]; [`unread`] bounds what is held for all of them;
-//! - [`stateless`] stands beside [`sessions`] for the revision without them, and [`agreement`] checks that
-//!   the headers of its requests say what their bodies say;
-//! - [`limits`] has every bound, and [`patience`] the timers for those of time.
+//! - [`listener`] accepts connections and shuts them down in order, [`connections`] bounds their number;
+//! - [`guard`] and [`tokens`] decide who has access, before a body is read;
+//! - [`endpoint`] handles POST, GET and DELETE, [`headers`] and [`request_body`] parse requests, and [`refusal`] has
+//!   every reason for a refusal;
+//! - [`sessions`] holds the clients, [`streams`] the output to each of them, and [`bodies`] puts it into a
+//!   [`response`]; [`unread`] bounds the bytes that are stored for all of them;
+//! - [`stateless`] handles the revision without sessions, and [`agreement`] checks that the headers of its requests
+//!   match their bodies;
+//! - [`limits`] has every bound, and [`wait_timer`] the timer for timeouts.
 
 mod agreement;
 mod bodies;
@@ -30,8 +29,6 @@ mod guard;
 mod headers;
 mod limits;
 mod listener;
-mod patience;
-mod patient_stream;
 mod refusal;
 mod request_body;
 mod response;
@@ -39,8 +36,10 @@ mod sessions;
 mod stateless;
 mod stream_state;
 mod streams;
+mod timed_stream;
 mod tokens;
 mod unread;
+mod wait_timer;
 
 use std::{net::SocketAddr, time::Duration};
 

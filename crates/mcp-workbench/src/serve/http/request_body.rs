@@ -14,9 +14,9 @@ use tokio::{
 };
 
 use super::{
-    limits::{BODY_PAUSE, BODY_TIMEOUT},
-    patience::Patience,
+    limits::{BODY_IDLE_TIMEOUT, BODY_TIMEOUT},
     refusal::Refusal,
+    wait_timer::WaitTimer,
 };
 use crate::wire::{MAX_FRAME_BYTES, own};
 
@@ -35,7 +35,7 @@ pub(super) async fn read(
     headers: &HeaderMap,
     mut body: Incoming,
     room: &Arc<Semaphore>,
-    patience: &Patience,
+    timer: &WaitTimer,
 ) -> Result<RequestBody, Refusal> {
     let end = Instant::now() + BODY_TIMEOUT;
     let length = declared_length(headers);
@@ -45,7 +45,7 @@ pub(super) async fn read(
     }
     let mut bytes = BytesMut::new();
     let mut permits = Vec::new();
-    while let Some(data) = next(&mut body, end, patience).await? {
+    while let Some(data) = next(&mut body, end, timer).await? {
         if bytes.is_empty() && body.is_end_stream() && data.len() <= MAX_FRAME_BYTES {
             // The whole body arrived at once, so it needs no permits.
             return Ok(RequestBody {
@@ -78,16 +78,12 @@ fn declared_length(headers: &HeaderMap) -> Option<usize> {
 async fn next(
     body: &mut Incoming,
     end: Instant,
-    patience: &Patience,
+    timer: &WaitTimer,
 ) -> Result<Option<Bytes>, Refusal> {
     loop {
         let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
-        let soon = end.min(Instant::now() + BODY_PAUSE);
-        match patience
-            .until(soon, frame)
-            .await
-            .ok_or(Refusal::BodyTimeout)?
-        {
+        let soon = end.min(Instant::now() + BODY_IDLE_TIMEOUT);
+        match timer.until(soon, frame).await.ok_or(Refusal::BodyTimeout)? {
             None => return Ok(None),
             Some(Err(_)) => return Err(Refusal::BodyBroken),
             // Trailers are ignored.

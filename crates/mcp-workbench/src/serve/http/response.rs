@@ -13,7 +13,7 @@ use hyper::{
     header::{self, HeaderValue},
 };
 
-use super::{bodies::PartsBody, patient_stream::Turn};
+use super::{bodies::PartsBody, timed_stream::Turn};
 use crate::wire::Frame;
 
 pub(super) type Response = hyper::Response<ResponseBody>;

@@ -88,7 +88,7 @@ impl Session {
     }
 
     /// Stops messages that belong to no request, because the workbench shuts down.
-    pub(super) fn fall_silent(&self) {
+    pub(super) fn stop_announcing(&self) {
         self.ended.cancel();
         self.connection.questions().give_up();
         self.streams.end_standalone();

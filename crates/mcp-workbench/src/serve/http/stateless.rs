@@ -23,12 +23,12 @@ use tokio::time::Instant;
 use super::{
     agreement::{self, Disagreement, PostedRequest},
     bodies::{EventBody, Opening, event_response},
-    limits::{FIRST_WORD, MAX_STATELESS},
-    patience::Patience,
+    limits::{FIRST_MESSAGE_TIMEOUT, MAX_STATELESS},
     refusal::Refusal,
     response::{Response, empty, json},
-    streams::{Attachment, Beginning, EventStream, Streams},
+    streams::{Attachment, EventStream, FirstMessage, Streams},
     unread::UnreadBudget,
+    wait_timer::WaitTimer,
 };
 use crate::{
     call::Principal,
@@ -164,14 +164,14 @@ pub(super) struct Exchange {
 
 impl Exchange {
     /// Returns the response: JSON if the response is the first message, otherwise events.
-    pub(super) async fn answer(self, patience: &Patience) -> Response {
-        let beginning = self.streams.beginning(self.stream.id());
-        let end = Instant::now() + FIRST_WORD;
-        match patience.until(end, beginning).await {
-            Some(Beginning::Answer(frame)) => json(status(&frame), frame),
+    pub(super) async fn answer(self, timer: &WaitTimer) -> Response {
+        let first = self.streams.first_message(self.stream.id());
+        let end = Instant::now() + FIRST_MESSAGE_TIMEOUT;
+        match timer.until(end, first).await {
+            Some(FirstMessage::Answer(frame)) => json(status(&frame), frame),
             // There is no response to wait for.
-            Some(Beginning::Nothing) => empty(StatusCode::ACCEPTED),
-            Some(Beginning::Events) | None => self.events(),
+            Some(FirstMessage::Nothing) => empty(StatusCode::ACCEPTED),
+            Some(FirstMessage::Events) | None => self.events(),
         }
     }
 

@@ -10,20 +10,20 @@ use tokio::time::Instant;
 
 use super::{
     limits::{
-        MAX_ENDED, MAX_KEPT_BYTES, MAX_KEPT_EVENTS, MAX_UNHEARD, MAX_UNREAD_BYTES,
+        MAX_ENDED, MAX_RESEND_BYTES, MAX_RESEND_EVENTS, MAX_STANDALONE_EVENTS, MAX_UNREAD_BYTES,
         MAX_UNSENT_BYTES, MAX_UNSENT_STATELESS, MIN_DROPPED_BYTES,
     },
     refusal::REFUSED,
     streams::STANDALONE,
-    unread::{Held, Rank, UnreadBudget},
+    unread::{Rank, StoredBytes, UnreadBudget},
 };
 use crate::{
-    serve::notices::{MAX_NOTICE_BYTES, PROMPT_BYTES},
+    serve::notices::{MAX_NOTICE_BYTES, MAX_PROMPT_BYTES},
     wire::{self, Frame},
 };
 
 /// The state of all streams of a session.
-pub(super) struct State {
+pub(super) struct StreamsState {
     pub(super) streams: BTreeMap<u64, Stream>,
     /// The number of the newest stream.
     newest: u64,
@@ -40,25 +40,25 @@ pub(super) struct State {
     pub(super) readers: u64,
     /// True if the session has ended. No more events are added.
     pub(super) closed: bool,
-    pub(super) keeping: Keeping,
+    pub(super) retention: Retention,
     /// The budget that counts all stored events, shared by all clients.
     budget: Arc<UnreadBudget>,
 }
 
 /// The number of sent events that are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keeping {
+pub(super) enum Retention {
     /// Some, so that a stream can be resumed.
     Some,
     /// None: there is one stream, which cannot be resumed.
     Nothing,
 }
 
-impl Keeping {
+impl Retention {
     /// Returns the number of sent events of a stream that are stored.
     fn events(self) -> u64 {
         match self {
-            Self::Some => MAX_KEPT_EVENTS as u64,
+            Self::Some => MAX_RESEND_EVENTS as u64,
             Self::Nothing => 0,
         }
     }
@@ -166,14 +166,14 @@ impl Stream {
     }
 }
 
-impl Drop for State {
+impl Drop for StreamsState {
     fn drop(&mut self) {
         self.budget.subtract(self.unsent + self.kept);
     }
 }
 
-impl State {
-    pub(super) fn new(keeping: Keeping, budget: Arc<UnreadBudget>) -> Self {
+impl StreamsState {
+    pub(super) fn new(retention: Retention, budget: Arc<UnreadBudget>) -> Self {
         Self {
             streams: BTreeMap::new(),
             newest: 0,
@@ -184,7 +184,7 @@ impl State {
             kept: 0,
             readers: 0,
             closed: false,
-            keeping,
+            retention,
             budget,
         }
     }
@@ -206,12 +206,12 @@ impl State {
 
     /// Returns true if the client is slow.
     pub(super) fn is_full(&self) -> bool {
-        !self.closed && self.unsent > self.keeping.unsent_bytes()
+        !self.closed && self.unsent > self.retention.unsent_bytes()
     }
 
     /// Drops waiting notifications of a stream, if they are more than is written at once.
     pub(super) fn drop_notices(&mut self, id: u64) {
-        if self.notices < PROMPT_BYTES {
+        if self.notices < MAX_PROMPT_BYTES {
             return;
         }
         let Some(stream) = self.streams.get_mut(&id) else {
@@ -220,7 +220,7 @@ impl State {
         let unsent = usize::try_from(stream.sent()).unwrap_or(usize::MAX);
         let waiting = stream.events.iter().skip(unsent);
         let bytes: usize = waiting.map(Event::notice_bytes).sum();
-        if bytes < PROMPT_BYTES {
+        if bytes < MAX_PROMPT_BYTES {
             return;
         }
         let mut index = 0;
@@ -247,7 +247,7 @@ impl State {
         stream.wake();
         let waiting = stream.events.len() as u64 - stream.sent();
         let unheard = id == STANDALONE && stream.reader.is_none();
-        let too_many = waiting > MAX_UNHEARD as u64 || self.unsent > MAX_UNSENT_BYTES;
+        let too_many = waiting > MAX_STANDALONE_EVENTS as u64 || self.unsent > MAX_UNSENT_BYTES;
         if unheard && too_many {
             self.drop_oldest(id);
         }
@@ -310,9 +310,9 @@ impl State {
     /// Removes the oldest sent events of a stream beyond the bound.
     pub(super) fn trim_stream(&mut self, id: u64) {
         while self.streams.get(&id).is_some_and(|stream| {
-            let too_many = stream.sent() > self.keeping.events();
+            let too_many = stream.sent() > self.retention.events();
             // The newest stays: it may be the answer.
-            too_many || (stream.sent() > 1 && self.kept > MAX_KEPT_BYTES)
+            too_many || (stream.sent() > 1 && self.kept > MAX_RESEND_BYTES)
         }) {
             self.drop_oldest(id);
         }
@@ -322,7 +322,8 @@ impl State {
     /// that is being read. One with an undelivered response is removed only if there are too many such streams:
     /// resending is worth less than a first delivery.
     pub(super) fn trim(&mut self) {
-        while self.ended.len() > MAX_ENDED || (self.ended.len() > 1 && self.kept > MAX_KEPT_BYTES) {
+        while self.ended.len() > MAX_ENDED || (self.ended.len() > 1 && self.kept > MAX_RESEND_BYTES)
+        {
             let idle = |id: &u64| {
                 let stream = self.streams.get(id);
                 stream.is_none_or(|stream| stream.reader.is_none())
@@ -342,7 +343,7 @@ impl State {
     }
     /// Returns the streams with droppable bytes. Small responses stay, because the error that would replace them is as
     /// large.
-    pub(super) fn held(&self) -> Vec<Held<u64>> {
+    pub(super) fn droppable(&self) -> Vec<StoredBytes<u64>> {
         let mut surplus = self.unsent.saturating_sub(MAX_UNSENT_BYTES);
         let ended = { self.ended.iter() }.filter_map(|(id, since)| {
             let stream = self.streams.get(id)?;
@@ -356,24 +357,24 @@ impl State {
                 Rank::Unread
             };
             let (since, place) = (*since, *id);
-            Some(Held {
+            Some(StoredBytes {
                 rank,
                 since,
                 bytes,
                 place,
             })
         });
-        let mut held: Vec<_> = ended.collect();
+        let mut droppable: Vec<_> = ended.collect();
         let now = Instant::now();
         let running = self.streams.iter().filter(|(_, stream)| !stream.ended);
-        held.extend(running.map(|(id, stream)| Held {
+        droppable.extend(running.map(|(id, stream)| StoredBytes {
             rank: Rank::Running,
             since: now,
             bytes: stream.bytes(),
             place: *id,
         }));
-        held.retain(|it| it.bytes > MIN_DROPPED_BYTES);
-        held
+        droppable.retain(|it| it.bytes > MIN_DROPPED_BYTES);
+        droppable
     }
 
     /// Drops the stored bytes of a stream. An unread response becomes an error, so that a client that comes back does

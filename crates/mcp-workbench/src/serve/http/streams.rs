@@ -11,9 +11,9 @@ use std::{
 use tokio::time::Instant;
 
 use super::{
-    limits::ENDED_KEPT,
-    stream_state::{Event, Keeping, Reader, State, Stream},
-    unread::{Held, UnreadBudget},
+    limits::ENDED_STREAM_TTL,
+    stream_state::{Event, Reader, Retention, Stream, StreamsState},
+    unread::{StoredBytes, UnreadBudget},
 };
 use crate::wire::Frame;
 
@@ -47,11 +47,11 @@ impl std::fmt::Display for EventId {
 
 /// All streams of one session.
 pub(super) struct Streams {
-    state: Mutex<State>,
+    state: Mutex<StreamsState>,
 }
 
 /// The serial of the task that waits for the first message of a response; readers have others.
-const FIRST_WORD_READER: u64 = 0;
+const FIRST_MESSAGE_READER: u64 = 0;
 
 /// The next item of a reader.
 pub(super) enum Next {
@@ -61,7 +61,7 @@ pub(super) enum Next {
 }
 
 /// The first message of a response.
-pub(super) enum Beginning {
+pub(super) enum FirstMessage {
     /// The response itself.
     Answer(Frame),
     /// Events before the response.
@@ -135,7 +135,7 @@ impl EventStream {
 impl Streams {
     /// Creates the streams of a session.
     pub(super) fn new(budget: &Arc<UnreadBudget>) -> Arc<Self> {
-        let mut state = State::new(Keeping::Some, Arc::clone(budget));
+        let mut state = StreamsState::new(Retention::Some, Arc::clone(budget));
         state.streams.insert(STANDALONE, Stream::new());
         let state = Mutex::new(state);
         Arc::new(Self { state })
@@ -143,7 +143,7 @@ impl Streams {
 
     /// Creates the streams of a request without a session. They are empty until the request starts.
     pub(super) fn for_one_request(budget: &Arc<UnreadBudget>) -> Arc<Self> {
-        let state = Mutex::new(State::new(Keeping::Nothing, Arc::clone(budget)));
+        let state = Mutex::new(StreamsState::new(Retention::Nothing, Arc::clone(budget)));
         Arc::new(Self { state })
     }
 
@@ -199,8 +199,8 @@ impl Streams {
     }
 
     /// Returns the streams with droppable bytes.
-    pub(super) fn held(&self) -> Vec<Held<u64>> {
-        self.state().held()
+    pub(super) fn droppable(&self) -> Vec<StoredBytes<u64>> {
+        self.state().droppable()
     }
 
     /// Drops the stored bytes of a stream.
@@ -212,7 +212,7 @@ impl Streams {
     pub(super) fn forget_old(&self, now: Instant) {
         let mut state = self.state();
         while let Some((id, at)) = state.ended.front().copied() {
-            if now.duration_since(at) < ENDED_KEPT {
+            if now.duration_since(at) < ENDED_STREAM_TTL {
                 return;
             }
             state.ended.pop_front();
@@ -221,31 +221,31 @@ impl Streams {
     }
 
     /// Waits for the first message of a response. Cancel-safe.
-    pub(super) async fn beginning(self: &Arc<Self>, id: u64) -> Beginning {
+    pub(super) async fn first_message(self: &Arc<Self>, id: u64) -> FirstMessage {
         // The waiting task counts as a reader while it waits.
         let _waiting = Attached {
             streams: Arc::clone(self),
             id,
-            serial: FIRST_WORD_READER,
+            serial: FIRST_MESSAGE_READER,
         };
-        poll_fn(|context| self.poll_beginning(id, context)).await
+        poll_fn(|context| self.poll_first_message(id, context)).await
     }
 
-    fn poll_beginning(&self, id: u64, context: &Context<'_>) -> Poll<Beginning> {
+    fn poll_first_message(&self, id: u64, context: &Context<'_>) -> Poll<FirstMessage> {
         if let Some(answer) = self.take_answer(id) {
-            return Poll::Ready(Beginning::Answer(answer));
+            return Poll::Ready(FirstMessage::Answer(answer));
         }
         let mut state = self.state();
         let Some(stream) = state.streams.get_mut(&id) else {
-            return Poll::Ready(Beginning::Nothing);
+            return Poll::Ready(FirstMessage::Nothing);
         };
         if !stream.events.is_empty() {
-            return Poll::Ready(Beginning::Events);
+            return Poll::Ready(FirstMessage::Events);
         }
         if stream.ended {
-            return Poll::Ready(Beginning::Nothing);
+            return Poll::Ready(FirstMessage::Nothing);
         }
-        stream.wait(FIRST_WORD_READER, context);
+        stream.wait(FIRST_MESSAGE_READER, context);
         Poll::Pending
     }
 
@@ -289,7 +289,7 @@ impl Streams {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, StreamsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,8 +10,8 @@ use super::{Attachment, EventId, Next, STANDALONE, StreamReader, Streams};
 use crate::{
     serve::{
         http::limits::{
-            ENDED_KEPT, MAX_ENDED, MAX_KEPT_EVENTS, MAX_UNHEARD, MAX_UNSENT_BYTES,
-            MAX_UNSENT_STATELESS,
+            ENDED_STREAM_TTL, MAX_ENDED, MAX_RESEND_EVENTS, MAX_STANDALONE_EVENTS,
+            MAX_UNSENT_BYTES, MAX_UNSENT_STATELESS,
         },
         notices::MAX_NOTICE_BYTES,
     },
@@ -44,7 +44,7 @@ fn read(reader: &mut StreamReader) -> (Vec<u64>, bool) {
 }
 
 /// Returns the bytes that wait, and those that are stored to be resent.
-fn held(streams: &Streams) -> (usize, usize) {
+fn droppable(streams: &Streams) -> (usize, usize) {
     let state = streams.state();
     (state.unsent, state.kept)
 }
@@ -102,19 +102,19 @@ async fn what_is_kept_is_bounded() {
     let streams = Streams::new(&Arc::default());
     let stream = streams.begin();
     let mut one = reader(&streams, stream.id(), None);
-    for _ in 0..MAX_KEPT_EVENTS + 10 {
+    for _ in 0..MAX_RESEND_EVENTS + 10 {
         stream.send(frame("x"));
         read(&mut one);
     }
     let (kept, _) = read(&mut reader(&streams, stream.id(), Some(0)));
-    assert_eq!(kept.len(), MAX_KEPT_EVENTS);
+    assert_eq!(kept.len(), MAX_RESEND_EVENTS);
     for _ in 0..MAX_ENDED + 5 {
         let stream = streams.begin();
         stream.send(frame("x"));
         stream.end();
     }
     assert_eq!(streams.state().ended.len(), MAX_ENDED);
-    streams.forget_old(Instant::now() + ENDED_KEPT + Duration::from_secs(1));
+    streams.forget_old(Instant::now() + ENDED_STREAM_TTL + Duration::from_secs(1));
     assert_eq!(streams.state().ended.len(), 0);
 }
 
@@ -138,11 +138,11 @@ async fn a_large_answer_is_kept_until_the_next() {
 async fn what_nobody_hears_is_bounded_and_begins_with_the_newest() {
     let streams = Streams::new(&Arc::default());
     let output = streams.standalone();
-    for _ in 0..MAX_UNHEARD + 3 {
+    for _ in 0..MAX_STANDALONE_EVENTS + 3 {
         output.send(frame("x"));
     }
     let (heard, _) = read(&mut reader(&streams, STANDALONE, None));
-    let newest = (MAX_UNHEARD + 3) as u64;
+    let newest = (MAX_STANDALONE_EVENTS + 3) as u64;
     assert_eq!(heard, (4..=newest).collect::<Vec<_>>());
 }
 
@@ -162,7 +162,7 @@ async fn every_byte_is_accounted_for() {
     drop(all);
     assert!(!streams.is_full() && !streams.in_use());
     assert_eq!(streams.state().unsent, 0);
-    streams.forget_old(Instant::now() + ENDED_KEPT);
+    streams.forget_old(Instant::now() + ENDED_STREAM_TTL);
     assert_eq!(streams.state().kept, 0);
     streams.close();
     streams.standalone().send(frame("x"));
@@ -177,7 +177,7 @@ async fn nothing_of_a_request_without_a_session_is_kept() {
     stream.send(frame("a"));
     stream.send(frame("b"));
     assert_eq!(read(&mut one), (vec![1, 2], false));
-    assert_eq!(held(&streams), (0, 0));
+    assert_eq!(droppable(&streams), (0, 0));
     while !streams.is_full() {
         stream.send(frame(&"x".repeat(100_000)));
     }
@@ -188,7 +188,7 @@ async fn nothing_of_a_request_without_a_session_is_kept() {
     assert!(stream.has_ended());
     let (rest, ended) = read(&mut one);
     assert!(!rest.is_empty() && ended);
-    assert_eq!(held(&streams), (0, 0));
+    assert_eq!(droppable(&streams), (0, 0));
 }
 
 /// The frames that a reader finds on a stream.
@@ -211,7 +211,7 @@ async fn notifications_that_wait_are_few_and_do_not_delay_the_answer() {
     for _ in 0..3 * MAX_NOTICE_BYTES / 1000 {
         stream.notify(frame(&"x".repeat(1000)));
     }
-    let (unsent, _) = held(&streams);
+    let (unsent, _) = droppable(&streams);
     assert!(unsent <= MAX_NOTICE_BYTES + 100, "{unsent}");
     stream.answer(frame("answer"));
     let read = frames(&streams, stream.id());

@@ -64,7 +64,7 @@ pub(super) enum Rank {
 }
 
 /// Stored bytes of a client that can be dropped.
-pub(super) struct Held<Place> {
+pub(super) struct StoredBytes<Place> {
     pub(super) rank: Rank,
     /// The time since which the client could have read them.
     pub(super) since: Instant,
@@ -72,9 +72,9 @@ pub(super) struct Held<Place> {
     pub(super) place: Place,
 }
 
-impl<Place> Held<Place> {
-    fn at<Other>(self, place: impl FnOnce(Place) -> Other) -> Held<Other> {
-        Held {
+impl<Place> StoredBytes<Place> {
+    fn at<Other>(self, place: impl FnOnce(Place) -> Other) -> StoredBytes<Other> {
+        StoredBytes {
             rank: self.rank,
             since: self.since,
             bytes: self.bytes,
@@ -99,10 +99,10 @@ pub(super) fn drop_excess(
     if excess == 0 {
         return;
     }
-    let mut held = all_held(streams, connections);
-    held.sort_by_key(|it| (it.rank, it.since));
+    let mut droppable = all_droppable(streams, connections);
+    droppable.sort_by_key(|it| (it.rank, it.since));
     let (mut count, mut bytes) = (0, 0);
-    for it in held {
+    for it in droppable {
         if excess == 0 {
             break;
         }
@@ -116,10 +116,13 @@ pub(super) fn drop_excess(
     tracing::warn!("dropped {count} responses of {bytes} bytes that clients did not read");
 }
 
-fn all_held(streams: Vec<Arc<Streams>>, connections: &Connections) -> Vec<Held<Holder>> {
+fn all_droppable(
+    streams: Vec<Arc<Streams>>,
+    connections: &Connections,
+) -> Vec<StoredBytes<Holder>> {
     let of_streams = streams.into_iter().flat_map(|streams| {
-        let held = streams.held().into_iter();
-        held.map(move |it| it.at(|id| Holder::Stream(Arc::clone(&streams), id)))
+        let droppable = streams.droppable().into_iter();
+        droppable.map(move |it| it.at(|id| Holder::Stream(Arc::clone(&streams), id)))
     });
     let of_connections = connections.stalled().into_iter();
     let of_connections = of_connections.map(|it| it.at(Holder::Connection));

@@ -105,9 +105,9 @@ async fn what_was_delivered_goes_before_what_was_not_read() {
     }
     read.end();
     assert!(next(&streams, read.id()).contains("sampling"));
-    let mut held = streams.held();
-    held.sort_by_key(|it| (it.rank, it.since));
-    let held: Vec<_> = { held.iter() }.map(|it| (it.rank, it.place)).collect();
+    let mut droppable = streams.droppable();
+    droppable.sort_by_key(|it| (it.rank, it.since));
+    let droppable: Vec<_> = { droppable.iter() }.map(|it| (it.rank, it.place)).collect();
     assert!((MAX_UNSENT_BYTES..MAX_UNSENT_BYTES + LARGE).contains(&(3 * LARGE)));
     let expected = [
         (Rank::Delivered, read.id()),
@@ -116,7 +116,7 @@ async fn what_was_delivered_goes_before_what_was_not_read() {
         (Rank::Unread, ids[2]),
         (Rank::Running, running.id()),
     ];
-    assert_eq!(held, expected);
+    assert_eq!(droppable, expected);
     streams.drop_unread(read.id());
     assert_eq!(next(&streams, read.id()), "nothing", "it is forgotten");
     streams.drop_unread(running.id());

@@ -150,7 +150,7 @@ async fn agreed(
 /// Returns whether a client can be asked: it shows addresses, and its user's browser can reach this machine.
 fn can_be_offered(client: &Arc<dyn ClientHandle>) -> bool {
     let params = ObjectText::new().member("mode", "url").finish();
-    client.is_here()
+    client.is_local()
         && client.principal() != Principal::Anybody
         && can_answer(client, Question::Elicitation, Some(&params))
 }

@@ -13,9 +13,9 @@ use crate::alarm::Alarm;
 
 /// A timer for repeated waits, one at a time.
 #[derive(Default)]
-pub(super) struct Patience(Mutex<Alarm>);
+pub(super) struct WaitTimer(Mutex<Alarm>);
 
-impl Patience {
+impl WaitTimer {
     /// Waits for a future until `end`. Returns `None` on a timeout. Cancel-safe if the future is.
     pub(super) async fn until<F: Future>(&self, end: Instant, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
@@ -40,19 +40,19 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn each_wait_ends_when_it_must_whatever_the_one_before_left() {
-        let patience = Patience::default();
+        let timer = WaitTimer::default();
         let began = Instant::now();
         let at = |seconds| began + Duration::from_secs(seconds);
-        assert_eq!(patience.until(at(10), async { 1 }).await, Some(1));
+        assert_eq!(timer.until(at(10), async { 1 }).await, Some(1));
         let short = sleep(Duration::from_secs(1));
-        assert_eq!(patience.until(at(5), short).await, Some(()));
+        assert_eq!(timer.until(at(5), short).await, Some(()));
         // The timer of the last wait rings at 5 s, in the middle of this one.
-        assert_eq!(patience.until(at(9), pending::<()>()).await, None);
+        assert_eq!(timer.until(at(9), pending::<()>()).await, None);
         assert_eq!(Instant::now(), at(9));
         let long = sleep(Duration::from_secs(10));
-        assert_eq!(patience.until(at(60), long).await, Some(()));
+        assert_eq!(timer.until(at(60), long).await, Some(()));
         // And this one ends before the timer of the last.
-        assert_eq!(patience.until(at(20), pending::<()>()).await, None);
+        assert_eq!(timer.until(at(20), pending::<()>()).await, None);
         assert_eq!(Instant::now(), at(20));
     }
 }

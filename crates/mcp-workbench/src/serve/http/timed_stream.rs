@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::{
-    limits::{DISCARD_TIMEOUT, HEADER_TIMEOUT, IDLE_TIMEOUT, MAX_DISCARDED_BYTES, WRITE_PATIENCE},
+    limits::{DISCARD_TIMEOUT, HEADER_TIMEOUT, IDLE_TIMEOUT, MAX_DISCARDED_BYTES, WRITE_TIMEOUT},
     unread::UnreadBudget,
 };
 use crate::alarm::Alarm;
@@ -133,7 +133,7 @@ impl Drop for Turn {
 }
 
 /// A TCP connection with timeouts for its client.
-pub(super) struct PatientStream {
+pub(super) struct TimedStream {
     stream: TcpStream,
     turns: Turns,
     /// The turn that `ends` belongs to.
@@ -166,7 +166,7 @@ enum TurnEnd {
     Head(Instant),
 }
 
-impl PatientStream {
+impl TimedStream {
     pub(super) fn new(stream: TcpStream, turns: Turns, budget: Arc<UnreadBudget>) -> Self {
         Self {
             stream,
@@ -240,7 +240,7 @@ impl PatientStream {
         self.count_unread(bytes);
         let gives_up = self
             .gives_up
-            .get_or_insert_with(|| Instant::now() + WRITE_PATIENCE);
+            .get_or_insert_with(|| Instant::now() + WRITE_TIMEOUT);
         ready!(self.write_timer.poll_wait(*gives_up, context));
         self.gives_up = None;
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
@@ -273,13 +273,13 @@ impl PatientStream {
     }
 }
 
-impl Drop for PatientStream {
+impl Drop for TimedStream {
     fn drop(&mut self) {
         self.count_unread(0);
     }
 }
 
-impl AsyncRead for PatientStream {
+impl AsyncRead for TimedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -296,7 +296,7 @@ impl AsyncRead for PatientStream {
     }
 }
 
-impl AsyncWrite for PatientStream {
+impl AsyncWrite for TimedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -354,7 +354,7 @@ mod tests {
     use super::*;
 
     /// How long the stream waits for more until it gives the client up.
-    async fn waits(stream: &mut PatientStream) -> Duration {
+    async fn waits(stream: &mut TimedStream) -> Duration {
         let began = Instant::now();
         let error = stream.read(&mut [0; 64]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
@@ -368,7 +368,7 @@ mod tests {
         let mut client = TcpStream::connect(address).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();
         let turns = Turns::new(Instant::now());
-        let mut stream = PatientStream::new(stream, turns.clone(), Arc::default());
+        let mut stream = TimedStream::new(stream, turns.clone(), Arc::default());
         assert_eq!(waits(&mut stream).await, HEADER_TIMEOUT, "the first head");
 
         let turn = turns.take();
