@@ -20,7 +20,7 @@ pub(super) fn run(config: Option<&Path>, environment: &Environment) -> CommandRe
     let pins = Pins::new(&loaded.config);
     for Lowered { place, mode } in pins.lowered(&loaded.config) {
         let name = format!("{}/{}", place.toolbox, place.server);
-        let words = pins.held_words(&place, mode);
+        let words = pins.lowered_notice(&place, mode);
         output::remark(&format!("{}: {words}", visible(&name)));
     }
     if loaded.unset.is_empty() {

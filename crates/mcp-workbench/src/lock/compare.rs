@@ -66,9 +66,9 @@ impl PinnedServer {
     pub fn differences(&self, found: &Observation, base: Base) -> Differences {
         let launch = self.launch.differing(&found.launch);
         let is_seen = |seen: &Launch| seen.differing(&found.launch).is_empty();
-        let told = base == Base::Seen && self.seen.as_ref().is_some_and(is_seen);
+        let is_reported = base == Base::Seen && self.seen.as_ref().is_some_and(is_seen);
         let mut differences = Differences {
-            launch: if told { Vec::new() } else { launch },
+            launch: if is_reported { Vec::new() } else { launch },
             ..Differences::default()
         };
         for (name, digest) in &found.tools {

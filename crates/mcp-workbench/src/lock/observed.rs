@@ -16,7 +16,7 @@ use crate::{
 
 /// An observed server with its definitions.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct ObservedServer {
     pub(super) place: ServerIdentifier,
     pub(super) start: Start,
     pub(super) product: Option<String>,
@@ -35,10 +35,10 @@ pub(super) struct Found {
 pub(super) enum Start {
     Known(Arc<Launch>),
     /// A launch that is not observed yet: the entry, and the digests of the programs that it may name.
-    Unlooked(Arc<Server>, Arc<Programs>),
+    Unobserved(Arc<Server>, Arc<Programs>),
 }
 
-impl Found {
+impl ObservedServer {
     /// Returns the observation to compare with the lock file. The first call computes it, which takes a moment.
     pub(super) fn observation(&self) -> &Observation {
         self.observation.get_or_init(|| {
@@ -46,7 +46,7 @@ impl Found {
             Observation {
                 launch: match &self.start {
                     Start::Known(launch) => launch.saying(product),
-                    Start::Unlooked(server, programs) => {
+                    Start::Unobserved(server, programs) => {
                         Launch::of(server, programs, Recall::Cached).saying(product)
                     }
                 },
@@ -70,8 +70,8 @@ impl Found {
     }
 
     /// Returns true if the launch is not observed yet.
-    pub(super) fn is_unlooked(&self) -> bool {
-        matches!(self.start, Start::Unlooked(..))
+    pub(super) fn is_unobserved(&self) -> bool {
+        matches!(self.start, Start::Unobserved(..))
     }
 
     /// Returns the canonical definitions that may be stored, and creates them one at a time.

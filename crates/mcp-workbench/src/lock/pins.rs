@@ -14,13 +14,14 @@ use thiserror::Error;
 use super::{
     Base, Denial, Digest, Launch, Lock, LockFault, Observation, PinPolicy, PinnedServer, canonical,
     disk::{Disk, read, stamp},
-    found::Found,
-    inputs, program_files,
+    inputs,
+    observed::ObservedServer,
+    program_files,
     programs::{Programs, Recall},
     server_pins::Ruling,
-    state::{Place, State, key},
+    state::{LockState, ServerKey, key},
     texts::Texts,
-    words::{self, APPROVE, DIFF, Standing},
+    words::{self, APPROVE, ApprovalState, DIFF},
 };
 use crate::{
     config::{Config, Invocation, PinMode, Purpose, Secrets, Server, WriteError},
@@ -38,7 +39,7 @@ pub(crate) struct Pins {
     cache: Arc<ServerCache>,
     pub(super) texts: Texts,
     pub(super) programs: Arc<Programs>,
-    state: Mutex<State>,
+    state: Mutex<LockState>,
     /// The policy of the configuration, or `None` if servers are started for a review.
     policy: Mutex<Option<PinPolicy>>,
     /// Serializes writers, so that each observation is written once.
@@ -56,10 +57,7 @@ pub(crate) enum RecordError {
         "the lock file `{}` cannot be used: {fault}\n  hint: fix or restore it, or remove it and approve everything again",
         file.display()
     )]
-    Unusable {
-        file: PathBuf,
-        fault: LockFault,
-    },
+    Unusable { file: PathBuf, fault: LockFault },
     #[error(transparent)]
     Write(#[from] WriteError),
 }
@@ -128,17 +126,17 @@ impl Pins {
     }
 
     /// Returns the notice about a server whose `"pin"` is lowered to a mode, and logs it the first time.
-    pub(super) fn held(&self, place: &ServerIdentifier, mode: PinMode) -> String {
-        let words = self.held_words(place, mode);
-        if self.state().held.insert(key(place)) {
+    pub(super) fn log_lowered(&self, place: &ServerIdentifier, mode: PinMode) -> String {
+        let words = self.lowered_notice(place, mode);
+        if self.state().logged_lowered.insert(key(place)) {
             tracing::warn!("{words}");
         }
         words
     }
 
     /// Returns the notice about a server whose `"pin"` is lowered to a mode.
-    pub(crate) fn held_words(&self, place: &ServerIdentifier, mode: PinMode) -> String {
-        words::held(&self.program, place, mode)
+    pub(crate) fn lowered_notice(&self, place: &ServerIdentifier, mode: PinMode) -> String {
+        words::lowered_notice(&self.program, place, mode)
     }
 
     /// Returns true if the configuration enforces something that the lock file does not.
@@ -196,7 +194,7 @@ impl Pins {
     }
 
     /// Returns true if the server is pinned or waits to be. Its launch must then be compared with the pinned one.
-    pub(crate) fn is_met(&self, place: &ServerIdentifier) -> bool {
+    pub(crate) fn is_known(&self, place: &ServerIdentifier) -> bool {
         let state = self.fresh();
         let is_pinned = matches!(&state.disk, Disk::Known(lock) if lock.server(place).is_some());
         is_pinned || state.first.contains_key(&key(place))
@@ -260,7 +258,7 @@ impl Pins {
     }
 
     /// Returns the tools of a server that are withheld because only approved ones may be offered.
-    pub(super) fn enforce(&self, found: &Found) -> Ruling {
+    pub(super) fn enforce(&self, found: &ObservedServer) -> Ruling {
         let place = &found.place;
         let observation = found.observation();
         let tools = &observation.tools;
@@ -287,9 +285,12 @@ impl Pins {
                         (tool.clone(), reason)
                     }
                 };
-                let changed = differences.changed.iter().map(reason(Standing::Changed));
+                let changed = differences
+                    .changed
+                    .iter()
+                    .map(reason(ApprovalState::Changed));
                 changed
-                    .chain(differences.new.iter().map(reason(Standing::New)))
+                    .chain(differences.new.iter().map(reason(ApprovalState::New)))
                     .collect()
             }
         };
@@ -309,7 +310,7 @@ impl Pins {
     }
 
     /// Records an observation of a server. Returns the notices about changes.
-    pub(super) fn notice(&self, found: Found) -> Ruling {
+    pub(super) fn notice(&self, found: ObservedServer) -> Ruling {
         let Some(file) = &self.file else {
             return Ruling::default();
         };
@@ -320,23 +321,23 @@ impl Pins {
         let known = match &state.disk {
             Disk::Unusable(fault) => {
                 let words = words::not_pinned(&file.display().to_string(), fault);
-                let told = std::mem::replace(&mut state.told_unusable, true);
+                let is_reported = std::mem::replace(&mut state.reported_unusable, true);
                 // Logged too, because native mode has no result that could contain the notice.
-                if !told {
+                if !is_reported {
                     tracing::warn!("{words}");
                 }
-                return Ruling::noticed((!told).then_some(words));
+                return Ruling::noticed((!is_reported).then_some(words));
             }
             Disk::Known(lock) => lock.server(&place),
             Disk::Unread | Disk::Missing => None,
         };
         // Observing the launch reads files, and listing tools must not wait for that.
         let first = state.first.get(&key).filter(|_| known.is_none());
-        let is_same_start = first.is_some_and(|it| it.is_unlooked() && found.is_unlooked());
-        let observed: fn(&Found) -> &Observation = if is_same_start {
-            Found::tools_only
+        let is_same_start = first.is_some_and(|it| it.is_unobserved() && found.is_unobserved());
+        let observed: fn(&ObservedServer) -> &Observation = if is_same_start {
+            ObservedServer::tools_only
         } else {
-            Found::observation
+            ObservedServer::observation
         };
         let first = first.map(|first| PinnedServer::of(observed(first)));
         let Some(known) = known.or(first.as_ref()) else {
@@ -344,12 +345,12 @@ impl Pins {
             return Ruling::default();
         };
         // A reported change counts before it is written.
-        let told = state.told.get(&key).map(|told| {
+        let reported = state.reported_changes.get(&key).map(|reported| {
             let mut known = known.clone();
-            known.see(observed(told));
+            known.see(observed(reported));
             known
         });
-        let known = told.as_ref().unwrap_or(known);
+        let known = reported.as_ref().unwrap_or(known);
         let differences = known.differences(observed(&found), Base::Seen);
         if known.has_seen(observed(&found)) {
             state.changed.remove(&key);
@@ -369,8 +370,8 @@ impl Pins {
 
     /// Computes the digests of the tools that will be compared. This takes a moment, so it happens while the state is
     /// unlocked.
-    fn observe(&self, found: &Found, key: &Place) {
-        if self.is_met(&found.place) {
+    fn observe(&self, found: &ObservedServer, key: &ServerKey) {
+        if self.is_known(&found.place) {
             found.tools_only();
             let first = self.state().first.get(key).cloned();
             if let Some(first) = first {
@@ -403,7 +404,7 @@ impl Pins {
     /// Returns the approved record of a server.
     fn approved<'s>(
         &self,
-        state: &'s State,
+        state: &'s LockState,
         place: &ServerIdentifier,
     ) -> Result<&'s PinnedServer, Denial> {
         let Some(file) = &self.file else {
@@ -447,7 +448,7 @@ impl Pins {
     }
 
     /// Returns the state, after reading the file if it has changed.
-    fn fresh(&self) -> MutexGuard<'_, State> {
+    fn fresh(&self) -> MutexGuard<'_, LockState> {
         let mut state = self.state();
         if let Some(file) = &self.file {
             let now = stamp(file);
@@ -462,7 +463,7 @@ impl Pins {
         state
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, LockState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

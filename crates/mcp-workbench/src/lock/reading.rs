@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The line prefixes that version control leaves in a file with merge conflicts.
-const CONFLICT_MARKS: [&str; 4] = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
+const CONFLICT_MARKERS: [&str; 4] = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
 
 /// A reason why a lock file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -97,7 +97,7 @@ impl Lock {
 fn conflict(text: &[u8]) -> Option<usize> {
     let mut lines = text.split(|byte| *byte == b'\n');
     let marked = |line: &[u8]| {
-        CONFLICT_MARKS
+        CONFLICT_MARKERS
             .iter()
             .any(|mark| line.starts_with(mark.as_bytes()))
     };

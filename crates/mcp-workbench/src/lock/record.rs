@@ -12,7 +12,7 @@ use std::{
 use super::{
     Digest, Lock, PinnedServer, Pins, RecordError,
     disk::{Disk, read, stamp},
-    found::{Found, Start},
+    observed::{ObservedServer, Start},
     pins::unusable,
     state::Scope,
 };
@@ -20,15 +20,15 @@ use crate::{config::write_atomically, ident::ServerIdentifier, visible::visible}
 
 impl Pins {
     /// Marks changes as reported.
-    pub(crate) fn tell(&self, scope: Scope<'_>) {
-        self.state().tell(scope);
+    pub(crate) fn mark_reported(&self, scope: Scope<'_>) {
+        self.state().mark_reported(scope);
     }
 
     /// Returns true if there is something to write.
     pub(crate) fn has_news(&self) -> bool {
         let has_found = {
             let state = self.state();
-            !(state.first.is_empty() && state.told.is_empty())
+            !(state.first.is_empty() && state.reported_changes.is_empty())
         };
         has_found || self.is_raised()
     }
@@ -37,9 +37,9 @@ impl Pins {
     /// error.
     pub(crate) fn record(&self) {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (news, told) = {
+        let (news, is_reported) = {
             let state = self.state();
-            (state.news(), state.told_unwritable)
+            (state.news(), state.reported_unwritable)
         };
         if news.is_empty() && !self.is_raised() {
             return;
@@ -47,7 +47,7 @@ impl Pins {
         // The slow work is done before the file is locked for other processes.
         for found in &news {
             found.observation();
-            if let Start::Unlooked(server, _) = &found.start {
+            if let Start::Unobserved(server, _) = &found.start {
                 self.store_programs(server);
             }
         }
@@ -72,8 +72,8 @@ impl Pins {
                 }
                 self.state().forget(&news);
             }
-            Err(error) if !told => {
-                self.state().told_unwritable = true;
+            Err(error) if !is_reported => {
+                self.state().reported_unwritable = true;
                 tracing::warn!("failed to pin servers and tools: {error}");
             }
             Err(_) => {}
@@ -112,7 +112,7 @@ impl Pins {
         Ok((lock, done))
     }
 
-    fn store_texts(&self, lock: &Lock, news: &[Arc<Found>]) {
+    fn store_texts(&self, lock: &Lock, news: &[Arc<ObservedServer>]) {
         for found in news {
             self.keep_texts(lock, &found.place, found.texts());
         }
@@ -135,7 +135,7 @@ impl Pins {
 }
 
 /// Adds an observation to the lock. Returns the numbers of newly pinned servers and tools.
-fn take_up(lock: &mut Lock, found: &Found) -> (usize, usize) {
+fn take_up(lock: &mut Lock, found: &ObservedServer) -> (usize, usize) {
     let observation = found.observation();
     if lock.server(&found.place).is_some() {
         lock.server_mut(&found.place).see(observation);

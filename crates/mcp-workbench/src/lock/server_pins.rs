@@ -6,7 +6,7 @@ use rawjson::RawJson;
 
 use super::{
     Denial, Launch, Pins,
-    found::{Found, Start},
+    observed::{ObservedServer, Start},
     words,
 };
 use crate::{
@@ -54,8 +54,12 @@ impl ServerPins {
     }
 
     /// Creates the pins of a server with this entry. The launch is observed on demand.
-    pub(crate) fn unlooked(pins: Arc<Pins>, place: ServerIdentifier, server: Arc<Server>) -> Self {
-        let start = Some(Start::Unlooked(server, Arc::clone(&pins.programs)));
+    pub(crate) fn unobserved(
+        pins: Arc<Pins>,
+        place: ServerIdentifier,
+        server: Arc<Server>,
+    ) -> Self {
+        let start = Some(Start::Unobserved(server, Arc::clone(&pins.programs)));
         Self {
             start,
             ..Self::at_rest(pins, place)
@@ -87,14 +91,14 @@ impl ServerPins {
     pub(crate) fn admit(&self, configured: PinMode) -> Result<(), Denial> {
         let mode = self.mode(configured);
         if mode != configured {
-            self.pins.held(&self.place, configured);
+            self.pins.log_lowered(&self.place, configured);
         }
         match mode {
             PinMode::Off | PinMode::Notice => Ok(()),
             PinMode::Enforce => match &self.start {
                 Some(Start::Known(launch)) => self.pins.admit(&self.place, launch),
                 // A launch that was not observed is not an approved one.
-                Some(Start::Unlooked(..)) | None => {
+                Some(Start::Unobserved(..)) | None => {
                     self.pins.admit(&self.place, &Launch::default())
                 }
             },
@@ -128,7 +132,9 @@ impl ServerPins {
         let mode = self.mode(configured);
         let mut ruling = self.ruled(mode, product, tools);
         if mode != configured {
-            ruling.notices.push(self.pins.held(&self.place, configured));
+            ruling
+                .notices
+                .push(self.pins.log_lowered(&self.place, configured));
         }
         ruling
     }
@@ -148,7 +154,7 @@ impl ServerPins {
             }
         };
         let tools = tools.map(|(name, definition)| (name.to_owned(), definition.clone()));
-        let found = Found {
+        let found = ObservedServer {
             place: self.place.clone(),
             start,
             product: self.start.as_ref().and(product).map(str::to_owned),

@@ -8,13 +8,13 @@ use std::{
 use super::{
     Differences,
     disk::{Disk, Stamp},
-    found::Found,
+    observed::ObservedServer,
 };
 use crate::ident::{ServerIdentifier, ToolboxName};
 
 /// The state of a lock file in a process.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct LockState {
     /// The content that was last read.
     pub(super) disk: Disk,
     /// The content when [`is_changed`](super::Pins::is_changed) was last called.
@@ -22,23 +22,23 @@ pub(super) struct State {
     /// The stamp of the file when it was last read.
     pub(super) stamp: Option<Stamp>,
     /// Servers that were observed for the first time.
-    pub(super) first: BTreeMap<Place, Arc<Found>>,
+    pub(super) first: BTreeMap<ServerKey, Arc<ObservedServer>>,
     /// Servers with changes that are not reported yet. They are not written before that.
-    pub(super) changed: BTreeMap<Place, Arc<Found>>,
+    pub(super) changed: BTreeMap<ServerKey, Arc<ObservedServer>>,
     /// Servers with changes that are reported and not written yet.
-    pub(super) told: BTreeMap<Place, Arc<Found>>,
+    pub(super) reported_changes: BTreeMap<ServerKey, Arc<ObservedServer>>,
     /// The last differences that were logged for each server.
-    logged: BTreeMap<Place, Differences>,
+    logged: BTreeMap<ServerKey, Differences>,
     /// Servers for which the log says that their lowered `"pin"` is ignored.
-    pub(super) held: BTreeSet<Place>,
+    pub(super) logged_lowered: BTreeSet<ServerKey>,
     /// True after the unusable file was reported.
-    pub(super) told_unusable: bool,
+    pub(super) reported_unusable: bool,
     /// True after the failure to write was reported.
-    pub(super) told_unwritable: bool,
+    pub(super) reported_unwritable: bool,
 }
 
 /// The names of a toolbox and a server.
-pub(super) type Place = (String, String);
+pub(super) type ServerKey = (String, String);
 
 /// The servers whose changes were reported.
 #[derive(Debug, Clone, Copy)]
@@ -47,31 +47,32 @@ pub(crate) enum Scope<'a> {
     Everything,
 }
 
-impl State {
+impl LockState {
     /// Marks changes as reported.
-    pub(super) fn tell(&mut self, scope: Scope<'_>) {
+    pub(super) fn mark_reported(&mut self, scope: Scope<'_>) {
         let changed = std::mem::take(&mut self.changed);
-        let (told, left) = changed
+        let (reported, left) = changed
             .into_iter()
             .partition(|((toolbox, _), _)| match scope {
                 Scope::Toolbox(chosen) => toolbox == chosen.as_str(),
                 Scope::Everything => true,
             });
-        self.told.extend::<BTreeMap<_, _>>(told);
+        self.reported_changes.extend::<BTreeMap<_, _>>(reported);
         self.changed = left;
     }
 
     /// Returns the observations to write.
-    pub(super) fn news(&self) -> Vec<Arc<Found>> {
-        let news = self.first.values().chain(self.told.values());
+    pub(super) fn news(&self) -> Vec<Arc<ObservedServer>> {
+        let news = self.first.values().chain(self.reported_changes.values());
         news.map(Arc::clone).collect()
     }
 
     /// Removes the observations that were written, unless there are newer ones.
-    pub(super) fn forget(&mut self, written: &[Arc<Found>]) {
-        let is_written = |found: &Arc<Found>| written.iter().any(|it| Arc::ptr_eq(it, found));
+    pub(super) fn forget(&mut self, written: &[Arc<ObservedServer>]) {
+        let is_written =
+            |found: &Arc<ObservedServer>| written.iter().any(|it| Arc::ptr_eq(it, found));
         self.first.retain(|_, found| !is_written(found));
-        self.told.retain(|_, found| !is_written(found));
+        self.reported_changes.retain(|_, found| !is_written(found));
     }
 
     /// Returns true if these differences are not logged yet, and marks them as logged.
@@ -84,6 +85,6 @@ impl State {
     }
 }
 
-pub(super) fn key(place: &ServerIdentifier) -> Place {
+pub(super) fn key(place: &ServerIdentifier) -> ServerKey {
     (place.toolbox.to_string(), place.server.to_string())
 }

@@ -24,7 +24,7 @@ const PIN: &str = "trust pin";
 /// The command that lists the tools of a server, withheld ones included.
 const LIST: &str = "trust list";
 
-const MOST_NAMES: usize = 5;
+const MAX_NAMES: usize = 5;
 
 /// A reason why a server may not start, or none of its tools be offered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -79,7 +79,7 @@ pub(crate) enum Denial {
 
 /// The approval state of a withheld tool.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Standing {
+pub(super) enum ApprovalState {
     New,
     Changed,
 }
@@ -89,11 +89,11 @@ pub(super) fn tool_denied(
     program: &Invocation,
     place: &ServerIdentifier,
     tool: &str,
-    standing: Standing,
+    standing: ApprovalState,
 ) -> String {
     let why = match standing {
-        Standing::New => "it is not approved",
-        Standing::Changed => "its definition has changed since it was approved",
+        ApprovalState::New => "it is not approved",
+        ApprovalState::Changed => "its definition has changed since it was approved",
     };
     format!(
         "{why}; `{}` shows it, and `{}` approves it",
@@ -126,7 +126,11 @@ pub(super) fn fault_reason(program: &Invocation, place: &ServerIdentifier, fault
 }
 
 /// Returns the notice about a server whose `"pin"` is lowered to a mode.
-pub(super) fn held(program: &Invocation, place: &ServerIdentifier, mode: PinMode) -> String {
+pub(super) fn lowered_notice(
+    program: &Invocation,
+    place: &ServerIdentifier,
+    mode: PinMode,
+) -> String {
     format!(
         "the configuration lowers \"pin\" to \"{}\", but \"enforce\" in the lock file still applies; only the user can \
          confirm the change with `{}`",
@@ -196,9 +200,9 @@ pub(crate) fn launch_parts(parts: &[String]) -> String {
 }
 
 fn names(names: &[String]) -> String {
-    let shown = names.iter().take(MOST_NAMES);
+    let shown = names.iter().take(MAX_NAMES);
     let shown: Vec<String> = shown.map(|name| format!("'{}'", visible(name))).collect();
-    match names.len().saturating_sub(MOST_NAMES) {
+    match names.len().saturating_sub(MAX_NAMES) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }

@@ -273,7 +273,9 @@ impl Workbench {
 
     /// Records that the changes in a toolbox have been reported, so that they are not reported again.
     pub(crate) fn mark_reported(&self, toolbox: &Toolbox) {
-        self.pool.pins().tell(Scope::Toolbox(toolbox.name()));
+        self.pool
+            .pins()
+            .mark_reported(Scope::Toolbox(toolbox.name()));
         self.pool.record_soon();
     }
 

@@ -49,7 +49,7 @@ pub(super) fn of_configuration(loaded: &Loaded) -> Vec<Finding> {
     let lowered = pins.lowered(config).into_iter();
     let lowered = lowered.map(|Lowered { place, mode }| FileFinding::PinLowered {
         server: format!("{}/{}", place.toolbox, place.server),
-        words: pins.held_words(&place, mode),
+        words: pins.lowered_notice(&place, mode),
     });
     findings.extend(lowered.map(Finding::File));
     findings

@@ -103,7 +103,7 @@ fn examine_servers(
     let (config, mut found) = with_signals(loaded.config, async |workbench, signals| {
         let found = probe_servers_until(&workbench, &progress, signals.next()).await;
         // The report shows the changes, so they are marked as announced.
-        workbench.pins().tell(Scope::Everything);
+        workbench.pins().mark_reported(Scope::Everything);
         workbench.pins().record();
         let found = found.into_iter().map(|probed| ProbedServer {
             handle: workbench

@@ -41,7 +41,7 @@ impl Pinning {
         let mode = context.pins.mode(&place, server.pin);
         let is_wanted = match mode {
             PinMode::Off => false,
-            PinMode::Notice => context.pins.is_met(&place),
+            PinMode::Notice => context.pins.is_known(&place),
             PinMode::Enforce => true,
         };
         let recall = is_wanted.then(|| Recall::of(mode));
@@ -64,7 +64,7 @@ impl Pinning {
     pub(crate) async fn pins(&self, context: &SupervisorContext) -> ServerPins {
         let (pins, place) = (Arc::clone(&self.pins), self.place.clone());
         let launch = self.launch.clone().or_else(|| {
-            // Another workbench may have recorded it meanwhile.
+            // Another workbench may have met it meanwhile.
             let is_wanted = self.mode == PinMode::Notice && pins.is_met(&place);
             is_wanted.then(|| {
                 let recall = Recall::of(self.mode);
@@ -72,7 +72,7 @@ impl Pinning {
             })
         });
         let Some(mut launch) = launch else {
-            return ServerPins::unlooked(pins, place, Arc::clone(&self.server));
+            return ServerPins::unobserved(pins, place, Arc::clone(&self.server));
         };
         let found = launch.wait_for(Option::is_some).await;
         // A launch that could not be inspected counts as not approved.

@@ -32,8 +32,8 @@ fn place() -> ServerIdentifier {
     }
 }
 
-/// Returns the notices when the server lists its one tool with this description.
-fn told(pins: &Arc<Pins>, description: &str) -> usize {
+/// Returns the number of notices when the server lists its one tool with this description.
+fn notice_count(pins: &Arc<Pins>, description: &str) -> usize {
     let definition = format!(r#"{{"name":"add","description":"{description}"}}"#);
     let definition = RawJson::parse(&Bytes::from(definition)).unwrap();
     let server = ServerPins::new(Arc::clone(pins), place(), Launch::default());
@@ -53,12 +53,12 @@ fn listing_tools_again_reads_no_file_before_the_first_contact_is_written() {
     let loaded = crate::config::parse(text, &file, &environment).unwrap();
     let server = Arc::clone(&loaded.config.toolboxes["dev"].servers["fs"]);
     let pins = pins(&folder);
-    let unlooked = ServerPins::unlooked(Arc::clone(&pins), place(), Arc::clone(&server));
+    let unobserved = ServerPins::unobserved(Arc::clone(&pins), place(), Arc::clone(&server));
     let listed = |description: &str| {
         let definition = format!(r#"{{"name":"add","description":"{description}"}}"#);
         let definition = RawJson::parse(&Bytes::from(definition)).unwrap();
         let tools = [("add", &definition)].into_iter();
-        unlooked.rule(PinMode::Notice, None, tools).notices.len()
+        unobserved.rule(PinMode::Notice, None, tools).notices.len()
     };
     assert_eq!(listed("Adds"), 0);
     assert_eq!(listed("Adds, and more"), 1);
@@ -68,37 +68,37 @@ fn listing_tools_again_reads_no_file_before_the_first_contact_is_written() {
 }
 
 #[test]
-fn what_was_told_counts_before_it_is_written() {
+fn a_reported_change_counts_before_it_is_written() {
     let folder = TempDir::new().unwrap();
     let pins = pins(&folder);
-    assert_eq!(told(&pins, "Adds"), 0);
+    assert_eq!(notice_count(&pins, "Adds"), 0);
     // A second list of a server that was just met is compared with the first.
-    assert_eq!(told(&pins, "Adds, and more"), 1);
-    assert_eq!(told(&pins, "Adds, and more"), 1, "nobody was told");
-    pins.tell(Scope::Toolbox(&place().toolbox));
-    assert_eq!(told(&pins, "Adds, and more"), 0);
-    assert_eq!(told(&pins, "Adds, and much more"), 1);
+    assert_eq!(notice_count(&pins, "Adds, and more"), 1);
+    assert_eq!(notice_count(&pins, "Adds, and more"), 1, "not reported");
+    pins.mark_reported(Scope::Toolbox(&place().toolbox));
+    assert_eq!(notice_count(&pins, "Adds, and more"), 0);
+    assert_eq!(notice_count(&pins, "Adds, and much more"), 1);
     pins.record();
     assert!(!pins.has_news());
-    assert_eq!(told(&pins, "Adds, and more"), 0);
-    assert_eq!(told(&pins, "Adds, and much more"), 1);
+    assert_eq!(notice_count(&pins, "Adds, and more"), 0);
+    assert_eq!(notice_count(&pins, "Adds, and much more"), 1);
 }
 
 #[test]
-fn a_change_that_nobody_was_told_is_not_written() {
+fn a_change_that_is_not_reported_is_not_written() {
     let folder = TempDir::new().unwrap();
     let pins = pins(&folder);
-    told(&pins, "Adds");
+    notice_count(&pins, "Adds");
     pins.record();
     let lock = pins.lock().unwrap();
-    told(&pins, "Adds, and more");
-    pins.tell(Scope::Toolbox(&"other".into()));
+    notice_count(&pins, "Adds, and more");
+    pins.mark_reported(Scope::Toolbox(&"other".into()));
     pins.record();
     assert_eq!(pins.lock().unwrap(), lock);
-    pins.tell(Scope::Everything);
+    pins.mark_reported(Scope::Everything);
     pins.record();
     assert_ne!(pins.lock().unwrap(), lock);
-    assert_eq!(told(&pins, "Adds, and more"), 0);
+    assert_eq!(notice_count(&pins, "Adds, and more"), 0);
 }
 
 #[test]
@@ -110,8 +110,8 @@ fn definitions_are_kept_as_long_as_they_are_pinned_or_seen() {
         pins.text(&place(), Digest::of(text.as_bytes())) == Some(text)
     };
     for description in ["one", "two", "three"] {
-        told(&pins, description);
-        pins.tell(Scope::Everything);
+        notice_count(&pins, description);
+        pins.mark_reported(Scope::Everything);
         pins.record();
     }
     assert_eq!(["one", "two", "three"].map(kept), [true, false, true]);
