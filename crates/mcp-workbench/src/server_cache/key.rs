@@ -28,7 +28,7 @@ const MAX_ENV_FILE_BYTES: u64 = 1024 * 1024;
 /// Variables that differ between terminals and sessions, and do not depend on the account. `PATH` is one of them: the
 /// program that it leads to is hashed. The names are complete, because `LANG` is one of them and `LANGFUSE_SECRET_KEY`
 /// is not.
-const OF_A_SESSION: &[&str] = &[
+const SESSION_VARIABLES: &[&str] = &[
     "ALACRITTY_LOG",
     "ALACRITTY_SOCKET",
     "ALACRITTY_WINDOW_ID",
@@ -237,7 +237,7 @@ fn add_environment(hash: &mut LaunchHash, environment: &ChildEnvironment) {
     let mut inherited: Vec<_> = environment.inherited.iter().collect();
     inherited.sort();
     for (name, value) in inherited {
-        if !OF_A_SESSION.iter().any(|it| name == it) {
+        if !SESSION_VARIABLES.iter().any(|it| name == it) {
             hash.add(name.as_encoded_bytes());
             hash.add(value.as_encoded_bytes());
         }

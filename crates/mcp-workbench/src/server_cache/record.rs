@@ -18,7 +18,7 @@ const PROTOCOL_LIFETIME: Duration = Duration::from_hours(7 * 24);
 /// The age up to which tools count that no start of their server has confirmed.
 pub(super) const TOOLS_LIFETIME: Duration = Duration::from_hours(30 * 24);
 /// The interval at which unchanged tools are confirmed. Most starts therefore write nothing.
-const CONFIRMED_EVERY: Duration = Duration::from_hours(24);
+const CONFIRM_INTERVAL: Duration = Duration::from_hours(24);
 
 /// The cache record of a server. Each part is independent of the others, and may be missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl CachedServer {
     /// Stores the tools that a server has listed now.
     pub(crate) fn set_tools(&mut self, tools: RawJson) {
         let tools = Some(tools);
-        if self.tools != tools || age(self.head.confirmed) > CONFIRMED_EVERY {
+        if self.tools != tools || age(self.head.confirmed) > CONFIRM_INTERVAL {
             self.head.confirmed = seconds_now();
         }
         self.tools = tools;

@@ -12,22 +12,22 @@ use url::Url;
 use crate::config::Environment;
 
 /// How long a program may take to fail. A program that still runs after that is taken for a browser.
-const PATIENCE: Duration = Duration::from_secs(3);
+const LAUNCH_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A program and its arguments.
 type CommandLine = Vec<OsString>;
 
 /// Characters with a meaning for a shell that can be percent-encoded in an address. We run no shell, but the program
 /// that opens a browser may be a careless script.
-const MEANINGFUL: &[char] = &[
+const SHELL_CHARACTERS: &[char] = &[
     '$', '`', '(', ')', '|', ';', '\'', '"', '\\', '!', '<', '>', '*',
 ];
 
 /// Returns the address with such characters encoded, except `&` and `?`.
-pub(super) fn harmless(address: &Url) -> String {
+pub(super) fn shell_safe(address: &Url) -> String {
     let mut text = String::with_capacity(address.as_str().len());
     for character in address.as_str().chars() {
-        if MEANINGFUL.contains(&character) {
+        if SHELL_CHARACTERS.contains(&character) {
             text.push_str(&format!("%{:02X}", u32::from(character)));
         } else {
             text.push(character);
@@ -63,7 +63,7 @@ async fn starts(command: &[OsString]) -> bool {
     let Ok(mut child) = command.spawn() else {
         return false;
     };
-    match timeout(PATIENCE, child.wait()).await {
+    match timeout(LAUNCH_TIMEOUT, child.wait()).await {
         Ok(ended) => ended.is_ok_and(|status| status.success()),
         Err(_) => true,
     }
@@ -165,7 +165,7 @@ mod tests {
     fn what_a_shell_would_read_is_written_as_codes() {
         let address = Url::parse("https://x/a;b?c=$(d)`e`|'f'&g=h+i%20[1]#!*").unwrap();
         let expected = "https://x/a%3Bb?c=%24%28d%29%60e%60%7C%27f%27&g=h+i%20[1]#%21%2A";
-        assert_eq!(harmless(&address), expected);
+        assert_eq!(shell_safe(&address), expected);
     }
 
     #[cfg(all(unix, not(target_os = "macos")))]

@@ -12,7 +12,7 @@ use crate::{
 
 /// An error of a sign-in command.
 #[derive(Debug, Error)]
-pub(super) enum Trouble {
+pub(super) enum LoginError {
     #[error(
         "{0} has no sign-in: it is a program on this machine\n  \
          hint: set its credentials in `env` of its entry"
@@ -70,7 +70,7 @@ pub(super) enum Trouble {
     Interrupted,
 }
 
-impl Trouble {
+impl LoginError {
     /// Returns the account for a sign-in, or the error if there is none.
     pub(super) fn unless_person(
         target: &Target,

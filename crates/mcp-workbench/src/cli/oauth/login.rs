@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use super::{browser, paste::Paste, target::Target, trouble::Trouble, until_a_signal};
+use super::{browser, error::LoginError, paste::Paste, target::Target, until_a_signal};
 use crate::{
     alarm::timeout,
     audit::moment,
@@ -25,7 +25,7 @@ use clap::Args;
 use serde::Serialize;
 
 /// How long the user may take in the browser.
-const PATIENCE: Duration = Duration::from_mins(10);
+const LOGIN_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// The arguments of `login`.
 #[derive(Args)]
@@ -58,8 +58,10 @@ pub(in crate::cli) fn run(
     let mut loaded = load_configuration(config, environment)?.config;
     let target = Target::named(&mut loaded, &arguments.toolbox, &arguments.server)?;
     let kind = target.login_kind(loaded.state.as_deref());
-    let account = Trouble::unless_person(&target, kind, config)?;
-    let account = account.asking_for(&arguments.scope).ok_or(Trouble::Scope)?;
+    let account = LoginError::unless_person(&target, kind, config)?;
+    let account = account
+        .asking_for(&arguments.scope)
+        .ok_or(LoginError::Scope)?;
     let server = target.shown();
     let granted = until_a_signal(sign_in(&account, &server, arguments, environment))?;
     let record = account.load().ok().flatten();
@@ -78,10 +80,10 @@ async fn sign_in(
     server: &str,
     arguments: &LoginArguments,
     environment: &Environment,
-) -> Result<Granted, Trouble> {
+) -> Result<Granted, LoginError> {
     let failed = |error| match error {
-        SignInError::Over => Trouble::TooLate(server.to_owned()),
-        error => Trouble::Failed {
+        SignInError::Over => LoginError::TooLate(server.to_owned()),
+        error => LoginError::Failed {
             what: "cannot sign in to",
             server: server.to_owned(),
             error,
@@ -89,21 +91,21 @@ async fn sign_in(
     };
     let port = account.callback_port();
     let listener = Listener::bind(port).await;
-    let mut listener = listener.map_err(|error| Trouble::Port { port, error })?;
+    let mut listener = listener.map_err(|error| LoginError::Port { port, error })?;
     output::remark(&format!("looking up how to sign in to {server}"));
     let begun = SignIn::begin(account, listener.redirect_uri(), None).await;
     let attempt = begun.map_err(failed)?;
-    show_way(&attempt, arguments, environment).await;
-    let waited = timeout(PATIENCE, come_back(&attempt, &mut listener)).await;
+    show_address(&attempt, arguments, environment).await;
+    let waited = timeout(LOGIN_TIMEOUT, wait_for_redirect(&attempt, &mut listener)).await;
     match waited {
         Ok(done) => done.map_err(failed),
-        Err(_) => Err(Trouble::TooLate(server.to_owned())),
+        Err(_) => Err(LoginError::TooLate(server.to_owned())),
     }
 }
 
 /// Opens the browser, or prints the address to open.
-async fn show_way(attempt: &SignIn, arguments: &LoginArguments, environment: &Environment) {
-    let address = browser::harmless(attempt.address());
+async fn show_address(attempt: &SignIn, arguments: &LoginArguments, environment: &Environment) {
+    let address = browser::shell_safe(attempt.address());
     let at = attempt.address().host_str().unwrap_or_default();
     let at = visible(at).into_owned();
     let has_terminal = io::stderr().is_terminal();
@@ -122,7 +124,10 @@ async fn show_way(attempt: &SignIn, arguments: &LoginArguments, environment: &En
 
 /// Waits for the redirect of the browser, or for its pasted address. An address of a different sign-in is reported, and
 /// the wait continues.
-async fn come_back(attempt: &SignIn, listener: &mut Listener) -> Result<Granted, SignInError> {
+async fn wait_for_redirect(
+    attempt: &SignIn,
+    listener: &mut Listener,
+) -> Result<Granted, SignInError> {
     let mut paste = Paste::start();
     loop {
         let (finished, advice) = tokio::select! {

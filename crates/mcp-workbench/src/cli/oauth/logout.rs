@@ -6,8 +6,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{
+    error::LoginError,
     target::{LoginKind, Target},
-    trouble::Trouble,
     until_a_signal,
 };
 use crate::{
@@ -55,7 +55,7 @@ pub(in crate::cli) fn run(
             // `--all` skips servers without a sign-in.
             _ if arguments.all => {}
             kind => {
-                Trouble::unless_person(target, kind, config)?;
+                LoginError::unless_person(target, kind, config)?;
             }
         }
     }
@@ -72,17 +72,19 @@ pub(in crate::cli) fn run(
 }
 
 /// Signs out of all of them, whatever happens with one.
-async fn sign_out(accounts: Vec<(&Target, Account)>) -> (Vec<Ended<'_>>, Vec<Trouble>) {
+async fn sign_out(
+    accounts: Vec<(&Target, Account)>,
+) -> (Vec<SignedOutServer<'_>>, Vec<LoginError>) {
     let (mut ended, mut trouble) = (Vec::new(), Vec::new());
     for (target, account) in accounts {
         match account.sign_out().await {
-            Ok(signed_out) => ended.push(Ended {
+            Ok(signed_out) => ended.push(SignedOutServer {
                 toolbox: target.toolbox.as_str(),
                 server: target.server.name.as_str(),
                 signed_out,
                 shown: target.shown(),
             }),
-            Err(error) => trouble.push(Trouble::Failed {
+            Err(error) => trouble.push(LoginError::Failed {
                 what: "cannot sign out of",
                 server: target.shown(),
                 error,
@@ -92,7 +94,7 @@ async fn sign_out(accounts: Vec<(&Target, Account)>) -> (Vec<Ended<'_>>, Vec<Tro
     (ended, trouble)
 }
 
-fn rendered(ended: &[Ended<'_>]) -> String {
+fn rendered(ended: &[SignedOutServer<'_>]) -> String {
     if ended.is_empty() {
         return "there is no server to sign out of\n".to_owned();
     }
@@ -109,13 +111,13 @@ fn rendered(ended: &[Ended<'_>]) -> String {
 /// The result of the command.
 #[derive(Serialize)]
 struct Report<'a> {
-    servers: &'a [Ended<'a>],
+    servers: &'a [SignedOutServer<'a>],
 }
 
 /// The result for one server.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Ended<'a> {
+struct SignedOutServer<'a> {
     toolbox: &'a str,
     server: &'a str,
     /// True if the user was signed in before.

@@ -1,18 +1,18 @@
 //! The commands for signing in to remote servers: `login`, `logout` and `auth status`. Secrets are never printed.
 
 mod browser;
+mod error;
 mod login;
 mod logout;
 mod paste;
 mod status;
 mod target;
-mod trouble;
 
 use std::path::Path;
 
 use clap::{Args, Subcommand};
 
-use self::trouble::Trouble;
+use self::error::LoginError;
 use super::{CommandResult, signals::Signals};
 use crate::config::Environment;
 
@@ -43,16 +43,16 @@ pub(super) fn run(
 }
 
 /// Does some work that a signal ends.
-fn until_a_signal<T>(work: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
+fn until_a_signal<T>(work: impl Future<Output = Result<T, LoginError>>) -> Result<T, LoginError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(Trouble::Runtime)?;
+        .map_err(LoginError::Runtime)?;
     let done = runtime.block_on(async {
-        let mut signals = Signals::listen().map_err(Trouble::Runtime)?;
+        let mut signals = Signals::listen().map_err(LoginError::Runtime)?;
         tokio::select! {
             done = work => done,
-            () = signals.next() => Err(Trouble::Interrupted),
+            () = signals.next() => Err(LoginError::Interrupted),
         }
     });
     // A thread may still be reading a terminal; the end of the process ends it.

@@ -8,7 +8,7 @@ use std::{
 use tokio::sync::mpsc;
 
 /// The length beyond which a line is cut.
-const MOST_BYTES: u64 = 64 * 1024;
+const MAX_LINE_BYTES: u64 = 64 * 1024;
 
 /// The lines of stdin, which may end at once.
 pub(super) struct Paste(mpsc::Receiver<String>);
@@ -41,7 +41,7 @@ impl Paste {
 /// The next line without white space around it; none at the end.
 fn next_line(input: &mut impl BufRead) -> Option<String> {
     let mut line = Vec::new();
-    let read = input.take(MOST_BYTES).read_until(b'\n', &mut line);
+    let read = input.take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
     let line = read.ok().filter(|read| *read > 0).map(|_| line)?;
     Some(String::from_utf8_lossy(&line).trim().to_owned())
 }

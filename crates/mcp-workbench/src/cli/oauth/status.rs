@@ -49,7 +49,7 @@ pub(super) fn run(
 /// How a server knows the workbench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum State {
+enum SignInState {
     /// There is a token that is good or can be made new.
     SignedIn,
     /// There was one.
@@ -81,7 +81,7 @@ struct Status {
 struct ServerStatus {
     toolbox: String,
     server: String,
-    state: State,
+    state: SignInState,
     #[serde(skip_serializing_if = "Option::is_none")]
     issuer: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -143,19 +143,19 @@ impl ServerStatus {
             remedy: None,
         };
         match kind {
-            LoginKind::Own => bare(State::OwnCredentials),
-            LoginKind::Off | LoginKind::Program => bare(State::Off),
-            LoginKind::Unset(_) => bare(State::Unset),
+            LoginKind::Own => bare(SignInState::OwnCredentials),
+            LoginKind::Off | LoginKind::Program => bare(SignInState::Off),
+            LoginKind::Unset(_) => bare(SignInState::Unset),
             LoginKind::Credentials(account) => Self {
                 renewed: true,
-                ..bare(State::ClientCredentials).with(account)
+                ..bare(SignInState::ClientCredentials).with(account)
             },
             LoginKind::Person(account) => {
-                let mut status = bare(State::NotSignedIn).with(account);
+                let mut status = bare(SignInState::NotSignedIn).with(account);
                 let wants_sign_in = match status.state {
                     // Most servers without a sign-in need none, and one that does names the command in its error.
-                    State::NotSignedIn => account.is_configured(),
-                    State::SignedIn => !status.needed_scopes.is_empty(),
+                    SignInState::NotSignedIn => account.is_configured(),
+                    SignInState::SignedIn => !status.needed_scopes.is_empty(),
                     _ => true,
                 };
                 if wants_sign_in {
@@ -172,15 +172,15 @@ impl ServerStatus {
             Ok(Some(record)) => record,
             Ok(None) => return self,
             Err(_) => {
-                self.state = State::Unreadable;
+                self.state = SignInState::Unreadable;
                 return self;
             }
         };
-        if self.state == State::NotSignedIn {
+        if self.state == SignInState::NotSignedIn {
             self.state = if record.is_signed_in() {
-                State::SignedIn
+                SignInState::SignedIn
             } else {
-                State::Ended
+                SignInState::Ended
             };
         }
         self.issuer = record.issuer().map(str::to_owned);
@@ -205,7 +205,7 @@ impl ServerStatus {
         if !self.scopes.is_empty() {
             line("scopes", &self.scopes.join(" "));
         }
-        if self.state == State::SignedIn {
+        if self.state == SignInState::SignedIn {
             line("until", &until(self.until.as_deref(), self.renewed));
         }
         if !self.needed_scopes.is_empty() {
@@ -218,7 +218,7 @@ impl ServerStatus {
     }
 }
 
-impl State {
+impl SignInState {
     fn shown(self, style: OutputStyle) -> String {
         let (ink, words) = match self {
             Self::SignedIn => (Ink::Good, "signed in"),
