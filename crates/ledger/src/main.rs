@@ -22,7 +22,7 @@ struct Arguments {
     /// For how many minutes
     #[arg(long, value_name = "M", group = "amount")]
     minutes: Option<f64>,
-    /// What determines the calls and the faults
+    /// The seed of the calls and the faults
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// How many servers

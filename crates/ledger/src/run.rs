@@ -77,7 +77,7 @@ pub enum RunError {
     #[error("cannot start {0}")]
     Workbench(PathBuf, #[source] io::Error),
     /// The workbench did not start.
-    #[error("the workbench did not come up: {log}")]
+    #[error("the workbench did not start: {log}")]
     NotUp {
         #[source]
         stuck: Stuck,

@@ -25,7 +25,7 @@ pub enum Violation {
         silence: Duration,
     },
     /// A request was answered more than once.
-    #[error("doubled: {id} was sent {sent} times and answered {answered} times")]
+    #[error("duplicate: {id} was sent {sent} times and answered {answered} times")]
     Doubled {
         id: Id,
         /// How many requests had this id.
@@ -39,7 +39,7 @@ pub enum Violation {
     #[error("stray: {0}")]
     Stray(String),
     /// The number of refused lines is not the number of lines that were no message.
-    #[error("garbage: {sent} lines that are no message, {refused} refusals")]
+    #[error("garbage: {sent} invalid lines, {refused} refusals")]
     Garbage { sent: usize, refused: usize },
     /// A response with the result of a different call.
     #[error("misrouted: the answer to {id} holds the result of {nonce}")]

@@ -56,11 +56,11 @@ pub(crate) struct ServerCache {
 pub(crate) enum NotCached {
     #[error("there is no cache directory")]
     NoFolder,
-    #[error("{} is not a folder that only you can write to", .0.display())]
+    #[error("{} is writable by other users, or is not a folder", .0.display())]
     Exposed(PathBuf),
-    #[error("its list has {0} bytes, and at most {MAX_FILE_BYTES} are kept")]
+    #[error("its tool list has {0} bytes; the cache stores at most {MAX_FILE_BYTES}")]
     TooLarge(usize),
-    #[error("its list repeats a value that may be a secret")]
+    #[error("its tool list contains a value that may be a secret")]
     Secret,
     #[error("{} cannot be written: {reason}", .path.display())]
     Unwritable { path: PathBuf, reason: io::Error },

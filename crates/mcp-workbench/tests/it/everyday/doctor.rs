@@ -307,7 +307,7 @@ fn what_the_scanner_finds_is_told_and_is_no_problem() {
     }
 }
 
-/// What a doctor says of a setup, which may be asked again.
+/// Returns the report of `doctor` on a setup.
 fn report_on(setup: &Setup) -> Value {
     setup.write_config();
     let mut command = setup.command();
@@ -352,7 +352,7 @@ fn a_cache_that_others_could_write_is_reported_with_what_to_do() {
     let told = findings(&report, "fs");
     assert_eq!(codes(told), ["tools_not_kept"]);
     let expected = format!(
-        "its tools cannot be cached: {} is not a folder that only you can write to",
+        "its tools cannot be cached: {} is writable by other users, or is not a folder",
         folder.display()
     );
     assert_eq!(told[0]["text"], expected);

@@ -99,7 +99,7 @@ fn a_list_that_repeats_a_secret_is_not_kept() {
         let output = warm(&setup);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         let text = String::from_utf8(output.stdout).unwrap();
-        let reason = "not cached: its list repeats a value that may be a secret";
+        let reason = "not cached: its tool list contains a value that may be a secret";
         assert!(text.contains(reason), "{text}");
         assert!(!everything_in(&setup.path("cache")).contains(CANARY));
         for trust in ["revoke", "approve"] {
