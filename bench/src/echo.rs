@@ -1,4 +1,4 @@
-//! What the echo server says: the start of the protocol, its tools, and text of the size that a call asks for.
+//! The responses of the echo server: the start of the protocol, its tools, and text of the requested size.
 
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};

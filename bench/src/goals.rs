@@ -21,7 +21,7 @@ enum Measure {
     TimesRelay(&'static str),
     /// Times the value of the same target in another case.
     TimesOwn(&'static str, &'static str),
-    /// What is added to direct, in multiples of what the relay adds.
+    /// The overhead over direct, in multiples of the relay's overhead.
     Hops(&'static str),
     /// The difference between the last round and the second.
     Growth(&'static str),
@@ -218,8 +218,8 @@ const GOALS: &[Goal] = &[
 
 const SMALL: &str = "call p50 with one small server, µs";
 
-/// What native mode is not judged by: it starts its servers before it answers `initialize`, since what it announces is
-/// what they have.
+/// The goals that do not apply to native mode: it starts its servers before it responds to `initialize`, because it
+/// announces their capabilities.
 const NOT_OF_NATIVE: [&str; 2] = [
     "start to answer to initialize, x relay",
     "memory at rest, MB",
@@ -255,11 +255,11 @@ pub struct Row {
     pub verdicts: Vec<Verdict>,
 }
 
-/// How a figure stands to its limits.
+/// The rank of a figure among its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Verdict {
     Goal,
-    /// What is acceptable is reached.
+    /// The acceptable limit is met.
     Acceptable,
     Missed,
     /// There is no figure or no limit.

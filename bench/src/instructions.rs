@@ -14,7 +14,7 @@ use crate::{
     target::{Layout, Programs, Target},
 };
 
-/// Why instructions could not be counted.
+/// A reason why instructions could not be counted.
 #[derive(Debug, Error)]
 pub enum CountError {
     /// The tool could not be started, or left nothing to read.

@@ -1,6 +1,5 @@
-//! What the workbench costs: a load generator, an echo server, a bare relay, and the comparison of targets
-//! that stand between the two. Everything runs on one CPU, rounds go over all targets in turn, and ratios are made within a
-//! round.
+//! The cost of the workbench: a load generator, an echo server, a bare relay, and the comparison of targets between the
+//! two. Everything runs on one CPU, rounds go over all targets in turn, and ratios are computed within a round.
 
 pub mod cases;
 pub mod connections;

@@ -13,7 +13,7 @@ const KEPT: usize = 1024 * 1024;
 pub struct LineBuffer<S> {
     source: S,
     buffer: Vec<u8>,
-    /// Where the next line begins.
+    /// The start of the next line.
     start: usize,
     /// How far there is something in the buffer.
     end: usize,

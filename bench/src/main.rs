@@ -20,7 +20,7 @@ use bench::{
 use clap::Parser;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// How long a run may take if nothing else is said.
+/// The default limit of a run.
 const USUAL_MINUTES: u64 = 30;
 
 /// Measures what stands between a client and MCP servers
@@ -41,7 +41,7 @@ struct Arguments {
     /// After so many minutes no further round begins
     #[arg(long, value_name = "M", default_value_t = USUAL_MINUTES)]
     minutes: u64,
-    /// Where the results go
+    /// The folder of the results
     #[arg(long, value_name = "FOLDER", default_value = "target/bench")]
     output: PathBuf,
     /// Count instructions with valgrind instead of measuring times

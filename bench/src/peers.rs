@@ -14,7 +14,7 @@ use crate::{
     target::{Layout, Programs},
 };
 
-/// Why a target could not be prepared.
+/// A reason why a target could not be prepared.
 #[derive(Debug, Error)]
 pub enum PeerError {
     /// Its program is not there.
@@ -27,7 +27,7 @@ pub enum PeerError {
 
 #[derive(Debug, PartialEq)]
 pub struct Peer {
-    /// What it is called in results.
+    /// The name in results.
     pub name: &'static str,
     /// The registry, the package and the version that was chosen.
     pub package: &'static str,
@@ -112,12 +112,12 @@ pub const PEERS: &[Peer] = &[
 ];
 
 impl Peer {
-    /// Whether it stands before many servers.
+    /// Returns true if it serves many servers.
     pub fn is_gateway(&self) -> bool {
         !self.has_http()
     }
 
-    /// Whether one of its sides is HTTP.
+    /// Returns true if one of its sides is HTTP.
     pub const fn has_http(&self) -> bool {
         matches!(self.way, Way::StdioToHttp | Way::HttpToStdio)
     }
@@ -162,7 +162,7 @@ fn named(name: &str) -> String {
     format!(r#"{{"name":"{name}","arguments":"#)
 }
 
-/// Where a peer is set up.
+/// The setup of a peer.
 struct Place<'a> {
     program: String,
     programs: &'a Programs,

@@ -21,7 +21,7 @@ use crate::{
 pub struct Prepared {
     pub(crate) arguments: Vec<String>,
     pub(crate) environment: Vec<(String, String)>,
-    /// Whether its client comes over HTTP.
+    /// True if its client connects over HTTP.
     pub is_http: bool,
     /// The `_meta` of the client's requests.
     pub meta: RequestMeta,
@@ -33,7 +33,7 @@ pub struct Prepared {
     call: [String; 2],
     pub(crate) folder: TempDir,
     pub(crate) companion: Option<Companion>,
-    /// Where it listens, if that is not for it to choose.
+    /// Its address, if the benchmark chooses it.
     pub(crate) address: Option<String>,
 }
 

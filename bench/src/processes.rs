@@ -1,8 +1,8 @@
-//! What the processes of a target use: its own and those that it started, but not the echo servers.
+//! The resources of the processes of a target: its own and those that it started, except the echo servers.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-/// What the processes of a target hold, in megabytes (10^6 bytes are not meant: 2^20).
+/// The memory of the processes of a target, in units of 2^20 bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory {
     /// Resident, added up over the processes.
@@ -70,7 +70,7 @@ fn run_time(task: &Path) -> Option<f64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// What the processes hold now.
+/// Returns the current memory of the processes.
 pub fn memory(pids: &[u32]) -> Memory {
     let sum = |file: &str, key: &str| {
         let kilobytes = pids.iter().filter_map(|pid| field(*pid, file, key));

@@ -1,4 +1,4 @@
-//! What was found, as tables in Markdown and as JSON.
+//! The results, as tables in Markdown and as JSON.
 
 use std::{fs, io, path::Path};
 
@@ -56,7 +56,7 @@ struct Results<'a> {
 #[derive(Serialize)]
 struct Section {
     title: &'static str,
-    /// Whether each target is a row and each goal a column, and not the other way round.
+    /// True if each target is a row and each goal a column.
     is_by_target: bool,
     targets: Vec<&'static str>,
     rows: Vec<Row>,

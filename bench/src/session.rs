@@ -22,7 +22,7 @@ use crate::{
 /// How long a target may take to end by itself.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
-/// Why a target could not be measured.
+/// A reason why a target could not be measured.
 #[derive(Debug, Error)]
 pub enum SessionError {
     /// It could not be started, or a pipe broke.
@@ -121,7 +121,7 @@ pub struct Budget {
     pub calls: usize,
 }
 
-/// What the client says of itself.
+/// The parameters of the client's `initialize`.
 pub const INITIALIZE: &str = r#"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}"#;
 
 impl Session {

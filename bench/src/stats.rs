@@ -16,7 +16,7 @@ pub fn percentile(samples: &[f64], part: f64) -> Option<f64> {
     sorted.get(rank.saturating_sub(1)).copied()
 }
 
-/// What the rounds say of one figure.
+/// The statistics of one figure over the rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Figure {
     /// The median of the rounds.

@@ -1,5 +1,5 @@
-//! What was measured: for each case, target and round one value. Ratios are made within a round, so that what
-//! disturbs a machine for a while disturbs both sides of them.
+//! The measurements: one value for each case, target and round. Ratios are computed within a round, so that a temporary
+//! disturbance of the machine affects both sides of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ impl Store {
         reasons.insert(why);
     }
 
-    /// What failed: for each target the reasons.
+    /// Returns the failures: the reasons of each target.
     pub fn failures(&self) -> &BTreeMap<String, BTreeSet<String>> {
         &self.failures
     }
@@ -47,8 +47,8 @@ impl Store {
         Figure::of(&rounds.values().copied().collect::<Vec<_>>())
     }
 
-    /// How many times the value of `base` this is, by the median of the rounds' ratios. Both are given as
-    /// case and target.
+    /// Returns the ratio to the value of `base`, as the median of the rounds' ratios. Both are given as case and
+    /// target.
     pub fn ratio(&self, over: (&str, &str), base: (&str, &str)) -> Option<Figure> {
         let over = self.rounds(over.0, over.1)?;
         let base = self.rounds(base.0, base.1)?;

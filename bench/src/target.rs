@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::{era::Era, peers::Peer};
 
-/// What stands behind a target.
+/// The servers behind a target.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
     pub servers: usize,
@@ -205,27 +205,27 @@ impl Target {
         }
     }
 
-    /// Whether it is the direct connection or the relay.
+    /// Returns true if it is the direct connection or the relay.
     pub fn is_baseline(&self) -> bool {
         matches!(self.kind, Kind::Direct | Kind::Relay)
     }
 
-    /// Whether it is the workbench.
+    /// Returns true if it is the workbench.
     pub fn is_workbench(&self) -> bool {
         matches!(self.kind, Kind::Workbench | Kind::Native)
     }
 
-    /// Whether it belongs to the era pairs.
+    /// Returns true if it belongs to the era pairs.
     pub fn is_pair(&self) -> bool {
         matches!(self.group, Group::StdioPairs | Group::HttpPairs)
     }
 
-    /// Whether it has no addition, and no other way of calls than most.
+    /// Returns true if it has no addition, and the usual way of calls.
     pub fn is_plain(&self) -> bool {
         self.extra == Extra::None && self.kind != Kind::Native
     }
 
-    /// Whether its two sides have different transports.
+    /// Returns true if its two sides have different transports.
     pub fn is_mixed_transport(&self) -> bool {
         self.transports.0 != self.transports.1
     }
@@ -238,7 +238,7 @@ impl Target {
         }
     }
 
-    /// Whether servers stand behind it, so that there can be many.
+    /// Returns true if it can have many servers.
     pub fn is_gateway(&self) -> bool {
         match self.kind {
             Kind::Workbench | Kind::Native => self.group == Group::Stdio,

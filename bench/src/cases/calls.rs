@@ -17,7 +17,7 @@ const PERCENTILES: [(&str, f64); 4] = [("p10", 0.1), ("p50", 0.5), ("p90", 0.9),
 /// How long a target may take for one part of a round.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// What is measured of calls.
+/// The measurements of calls.
 struct Extent {
     /// How many calls are in flight.
     in_flight: &'static [usize],

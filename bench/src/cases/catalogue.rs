@@ -1,4 +1,4 @@
-//! Whether a call costs more when there is more that could be called.
+//! Measures if a call costs more when there are more tools.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What the own processes of a target hold: before and after its servers are opened, after a large result, and
-//! over very many calls.
+//! The memory of a target's own processes: before and after its servers are opened, after a large result, and over very
+//! many calls.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ const OPEN: [(&str, Layout); 3] = [
         },
     ),
 ];
-/// How often memory is looked at during growth.
+/// The number of memory samples during growth.
 const STEPS: usize = 10;
 const LIMIT: Duration = Duration::from_mins(5);
 

@@ -28,7 +28,7 @@ pub struct Plan {
     pub starts: usize,
     /// For how long calls are made to one target in one round.
     pub slice: Duration,
-    /// How many calls the growth is looked at over.
+    /// The number of calls over which growth is measured.
     pub growth_calls: usize,
     /// For how long a peer makes a tenth of them: it may not get to the end.
     pub growth_slice: Duration,
@@ -63,9 +63,9 @@ impl Plan {
 pub struct Run {
     pub programs: Programs,
     pub plan: Plan,
-    /// What is compared over pipes.
+    /// The targets that are compared over pipes.
     pub targets: Vec<Target>,
-    /// What is compared over HTTP.
+    /// The targets that are compared over HTTP.
     pub http_targets: Vec<Target>,
     /// The era pairs over pipes.
     pub pairs: Vec<Target>,
@@ -118,7 +118,7 @@ impl Run {
         self.pairs.iter().chain(&self.http_pairs).chain(calls)
     }
 
-    /// What is measured with every kind of text: the plain era pairs, and peers.
+    /// Returns the targets that are measured with every kind of text: the plain era pairs, and peers.
     pub fn text_targets(&self) -> Vec<Target> {
         let pairs = self.pairs.iter().filter(|it| it.is_plain());
         let beside = self.targets.iter();

@@ -50,7 +50,7 @@ pub enum Answer {
     Result(RawJson),
     /// The `error`.
     Error(RawJson),
-    /// Both or neither, or a result that is no object: against the protocol.
+    /// Both or neither, or a result that is not an object, against the protocol.
     Invalid,
 }
 
@@ -69,7 +69,7 @@ impl RequestId {
         &self.0
     }
 
-    /// The id as a plain number, if it is written as one of ours would be.
+    /// Returns the id as a number, if it is written as one of our ids.
     pub fn as_u64(&self) -> Option<u64> {
         let mut number = 0_u64;
         for byte in self.0.as_bytes().as_ref() {
@@ -83,10 +83,9 @@ impl RequestId {
     }
 }
 
-/// Why a frame is no message.
+/// A reason why a frame is not a message.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParseError {
-    /// It is no JSON.
     #[error(transparent)]
     NotJson(#[from] ScanError),
     /// It is JSON, but no message.
@@ -94,31 +93,27 @@ pub enum ParseError {
     Invalid(#[from] InvalidMessage),
 }
 
-/// JSON that is no message.
+/// JSON that is not a message.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{fault}")]
 pub struct InvalidMessage {
     /// The id of the message, where it has one.
     pub id: Option<RequestId>,
-    /// What is wrong with it.
     pub fault: MessageFault,
 }
 
-/// What keeps a JSON value from being a message.
+/// A reason why a JSON value is not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum MessageFault {
     #[error("a message is an object, not {}", article(*.0))]
     NotAnObject(Kind),
-    /// A member of the envelope stands twice.
     #[error("the envelope has a member twice")]
     DoubledMember,
-    /// `jsonrpc` is missing or another version.
     #[error("\"jsonrpc\" is not \"2.0\"")]
     Version,
     /// The id is neither string nor number.
     #[error("\"id\" is neither a string nor a number")]
     Id,
-    /// The method is no string.
     #[error("\"method\" is not a string")]
     Method,
     /// Neither request, notification nor response.
@@ -138,7 +133,7 @@ fn article(kind: Kind) -> String {
     format!("{article}{}", kind.name())
 }
 
-/// Where the members of an envelope were found. What is not kept of a message is never made a value of its own.
+/// The positions of the members of an envelope. Members that are not needed are never copied.
 #[derive(Default)]
 pub(super) struct Envelope {
     members: [Option<Span>; Slot::Error as usize + 1],
@@ -197,8 +192,8 @@ impl Message {
         scanned.unflawed(frame)
     }
 
-    /// The same for a line, which may have carriage returns between its tokens: some readers take them for line ends,
-    /// so that white space goes then.
+    /// Parses a line, which may have carriage returns between its tokens. Some readers take them for line ends, so
+    /// white space is removed then.
     pub fn parse_line(frame: &Bytes, outline: &mut CallOutline) -> Result<Self, ParseError> {
         let scanned = Envelope::scan(frame, Some(outline))?;
         if scanned.has_line_ends && scanned.utf8.is_ok() && !scanned.flaws.raw_control {
@@ -217,14 +212,14 @@ fn not_an_object(frame: &Bytes) -> Result<InvalidMessage, ScanError> {
     })
 }
 
-/// A message that has been looked at.
+/// A scanned message.
 pub(super) struct Scanned {
     pub(super) envelope: Envelope,
-    /// What in its text could be mended.
+    /// The repairable flaws of its text.
     pub(super) flaws: Flaws,
-    /// Whether there are line ends between its tokens.
+    /// True if there are line ends between its tokens.
     pub(super) has_line_ends: bool,
-    /// Whether it is valid UTF-8.
+    /// The check for valid UTF-8.
     pub(super) utf8: Result<(), ScanError>,
 }
 
@@ -307,7 +302,7 @@ impl Envelope {
         })
     }
 
-    /// Whether the members make a message; `id` is its id, if that may be one.
+    /// Checks that the members make a message. `id` is its id, if it is valid.
     fn check(&self, frame: &Bytes, id: Option<&RequestId>) -> Result<(), MessageFault> {
         let text = |slot| self.get(slot).map(|span| &frame[span]);
         let has = |slot| self.get(slot).is_some();

@@ -8,7 +8,7 @@ use std::{
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The modules from top to bottom. A module uses only what stands below it.
+/// The modules from top to bottom. A module uses only modules below it.
 const LAYERS: &[&str] = &[
     "main",
     "cli",

@@ -1,5 +1,5 @@
-//! What servers ask their client while they work, and what they log: it reaches the client that made the
-//! call, and its answer reaches the server.
+//! Questions and log messages of servers during calls: they reach the client that made the call, and its answer reaches
+//! the server.
 
 use pretty_assertions::assert_eq;
 use rustix::process::Signal;
@@ -16,7 +16,7 @@ pub(crate) fn attributed(params: &str) -> String {
     params.replace(r#""message":""#, &format!(r#""message":"{line}"#))
 }
 
-/// A server that asks `method` during a call of `ask` and answers with what it was told.
+/// Returns a server that asks `method` during a call of `ask` and returns the response that it got.
 pub(crate) fn asks(method: &str, params: &str) -> Script {
     let ask = format!(
         r#"[{{"request":{{"method":"{method}","params":{params}}}}},

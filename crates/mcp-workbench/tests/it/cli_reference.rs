@@ -1,4 +1,4 @@
-//! What describes the command line: its documentation, completions, manual page and schema.
+//! The descriptions of the command line: its documentation, completions, manual page and schema.
 
 use std::{fs, path::Path};
 

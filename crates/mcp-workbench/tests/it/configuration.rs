@@ -1,5 +1,5 @@
-//! What is accepted, and what a mistake in the file looks like. The effects of single
-//! keys are tested where the effects are.
+//! Valid configurations, and the messages about invalid ones. The effects of single keys are tested with their
+//! subjects.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;

@@ -44,7 +44,7 @@ impl Random {
     }
 }
 
-/// What is put into inputs besides pieces of other inputs.
+/// The pieces that are put into inputs besides pieces of other inputs.
 const PIECES: &[&[u8]] = &[
     b"\"",
     b"\\",
@@ -244,7 +244,7 @@ fn check_value(value: &RawJson, text: &[u8]) {
     }
 }
 
-/// What was received is passed on byte for byte.
+/// Checks that received bytes are passed on unchanged.
 fn check_answers(message: &Message) {
     match message {
         Message::Request(request) => {
@@ -334,7 +334,7 @@ fn check_problems(problems: &Problems, lines: usize) {
     }
 }
 
-/// What becomes of a text as the value of a variable.
+/// Expands a text as the value of a variable.
 fn expanded(text: &str) -> Result<Option<String>, Problems> {
     let quoted = serde_json::to_string(text).unwrap();
     let loaded = parse(&format!(

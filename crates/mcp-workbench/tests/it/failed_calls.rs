@@ -17,7 +17,7 @@ fn opened(script: &Script, keys: &Value) -> Workbench {
     workbench
 }
 
-/// What every failed call has: the label, a reason, and the names for programs. Gives the reason.
+/// Checks the label and the machine-readable names of a failed call. Returns the reason.
 fn reason<'a>(result: &'a ToolResult, tool: &str) -> &'a str {
     let label = format!("Error executing tool '{tool}' in server 'fs' (toolbox 'dev'): ");
     let reason = result.error().strip_prefix(&label);

@@ -1,5 +1,5 @@
-//! FIFOs in the place of files. Opening one waits for the other end, so a running workbench must never do that: it serves
-//! on, and ends when it is told to.
+//! FIFOs in place of files. Opening one waits for the other end, so a running workbench must never do that: it keeps
+//! serving, and ends when it is asked to.
 
 use std::{fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! What the program promises, tested from outside: the real binary, fixture servers, one file a subject.
+//! The behaviour of the program, tested from outside: the real binary, fixture servers, one file per subject.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod architecture;

@@ -1,4 +1,4 @@
-//! What `tools/list` says in proxy mode.
+//! The tool list in proxy mode.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -1,5 +1,4 @@
-//! How servers are connected, what happens when some or all of them fail, and what a
-//! second open does.
+//! Connecting to servers, failures of some or all of them, and a second open.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Message, Script, Setup, TIMEOUT, poll};
 
-/// A way to fail, and the reason that is told.
+/// A way to fail, and the reported reason.
 struct Failure {
     script: Script,
     keys: Value,

@@ -1,4 +1,4 @@
-//! How the workbench ends, and that nothing is left behind.
+//! The shutdown of the workbench, which leaves nothing behind.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use crate::harness::{
     survivors, use_arguments,
 };
 
-/// How long the whole tree has; what a busy machine adds stays out of it by a little room.
+/// The time for the whole process tree. Checks add a margin for a busy machine.
 const TREE_GONE: Duration = Duration::from_secs(5);
 const GUARD_DONE: Duration = Duration::from_secs(3);
 const ROOM: Duration = Duration::from_millis(500);
 
-/// The ways in which a workbench is told to end.
+/// The ways to end a workbench.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum End {
     Eof,

@@ -9,7 +9,7 @@ fn config_named(toolbox: &str) -> String {
     format!(r#"{{"toolboxes":{{"{toolbox}":{{"description":"d","mcpServers":{{}}}}}}}}"#)
 }
 
-/// Where a configuration may be given.
+/// The ways to name a configuration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Place {
     Flag,

@@ -1,4 +1,4 @@
-//! What `use_tool` takes, and the text of what is wrong with it.
+//! The arguments of `use_tool`, and the messages about invalid ones.
 
 use pretty_assertions::assert_eq;
 

@@ -25,7 +25,7 @@ To open a toolbox and see available tools:
 1. Call `open_toolbox` with the desired toolbox name
 2. Inspect the returned tools array for available operations";
 
-/// What every client must have seen.
+/// Returns the expected observations of every client.
 pub(crate) fn expected() -> Value {
     let error = |text: &str| json!({ "is_error": true, "text": [text] });
     let success = |text: &str| json!({ "is_error": false, "text": [text] });
@@ -50,7 +50,7 @@ pub(crate) fn expected() -> Value {
     })
 }
 
-/// What an SDK's client must have seen that says which revision it has agreed on.
+/// Returns the expected observations of an SDK's client that reports its negotiated revision.
 fn expected_with(revision: &str) -> Value {
     let mut expected = expected();
     expected["revision"] = json!(revision);
@@ -136,7 +136,7 @@ fn python_client(mode: &str) -> Command {
     client
 }
 
-/// What a client sees of a workbench that it starts itself.
+/// Returns the observations of a client that starts the workbench itself.
 fn over_stdio(mut client: Command) -> Value {
     let config = ConfigFile::for_clients();
     client.arg(PROGRAM).arg("--config").arg(config.path());
@@ -144,7 +144,7 @@ fn over_stdio(mut client: Command) -> Value {
     summary(client)
 }
 
-/// What a client sees of a workbench that listens.
+/// Returns the observations of a client of a listening workbench.
 fn over_http(mut client: Command) -> Value {
     let workbench = Listening::start(&[]);
     client.arg(&workbench.url);

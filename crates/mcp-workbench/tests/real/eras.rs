@@ -13,7 +13,7 @@ use crate::steps::{Client, Era, Language, Shows, Step, Transport, assert_same};
 use crate::workbench::{PROGRAM, TOOLBOX};
 use crate::{everything, sdk_server};
 
-/// What the fixture of the conformance suite says without the workbench.
+/// The observations of the conformance fixture without the workbench.
 static CONFORMANCE: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     let client = Client {
         language: Language::TypeScript,

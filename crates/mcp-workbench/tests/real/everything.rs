@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::packages::Entry;
 use crate::steps::{Client, Era, Language, Shows, Step, Transport, assert_same};
 
-/// What is seen without the workbench.
+/// The observations without the workbench.
 pub(crate) static DIRECT: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     let client = Client {
         language: Language::TypeScript,

@@ -60,7 +60,7 @@ fn the_drawn_session_is_what_the_program_shows() {
     );
 }
 
-/// What all eight servers cost needs packages that the tests do not install; what the task costs does not.
+/// The cost of all eight servers needs packages that the tests do not install; the cost of the task does not.
 #[test]
 fn the_readme_says_what_a_task_reads() {
     let folder = tempdir().unwrap();

@@ -11,7 +11,7 @@ use crate::listening::{Listening, TOKEN, introduce};
 use crate::packages;
 use crate::process::Process;
 
-/// What the Inspector says with its exit code.
+/// The exit code of a successful run of the Inspector.
 const SUCCESS: i32 = 0;
 const AUTH_REQUIRED: i32 = 3;
 const TOOL_ERROR: i32 = 5;

@@ -13,7 +13,7 @@ pub(crate) const TOKEN: &str = "a-token-that-only-these-tests-know";
 
 /// A workbench that listens on a port of this machine; it ends with the value.
 pub(crate) struct Listening {
-    /// Where it listens, as it says itself.
+    /// The address that it reports.
     pub(crate) url: String,
     child: Child,
     // Kept for its file.

@@ -17,7 +17,7 @@ use crate::workbench::{ConfigFile, TOOLBOX, use_tool};
 /// The name of the protected server in the configuration.
 const SERVER: &str = "notes";
 
-/// How long the browser may take to show a page, and how often it is looked at.
+/// How long the browser may take to show a page, and the interval for polling it.
 const LIMIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -56,7 +56,7 @@ impl Authority {
         self.tell("expire");
     }
 
-    /// What it did since the last time.
+    /// Returns its actions since the last call.
     fn did(&mut self) -> BTreeMap<String, usize> {
         self.tell("nothing")
     }
@@ -126,7 +126,7 @@ impl User {
         self.run(&[&["call", TOOLBOX, SERVER, tool], arguments].concat())
     }
 
-    /// Where the browser writes what it shows.
+    /// Returns the file in which the browser stores its pages.
     fn seen(&self) -> PathBuf {
         self.config.path().with_file_name("seen")
     }

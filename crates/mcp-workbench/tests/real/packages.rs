@@ -1,4 +1,4 @@
-//! Where the published packages are, and how each server among them is started.
+//! The folders of the published packages, and the commands that start their servers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -59,7 +59,7 @@ impl Entry {
         }
     }
 
-    /// The entry as it stands under `mcpServers` in a configuration.
+    /// Returns the entry under `mcpServers` in a configuration.
     pub(crate) fn config(&self) -> Value {
         let env: serde_json::Map<_, _> = self
             .env

@@ -11,7 +11,7 @@ use crate::packages;
 use crate::process::Process;
 use crate::steps::{Client, Era, Language, Shows, Step, Transport, assert_same};
 
-/// What is seen without the workbench.
+/// The observations without the workbench.
 static DIRECT: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     let client = Client {
         language: Language::TypeScript,

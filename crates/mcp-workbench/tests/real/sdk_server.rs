@@ -11,7 +11,7 @@ use crate::packages;
 use crate::process::Process;
 use crate::steps::{Client, Era, Language, Shows, Step, Transport, assert_same};
 
-/// What is seen without the workbench.
+/// The observations without the workbench.
 static DIRECT: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     let client = Client {
         language: Language::TypeScript,
@@ -59,7 +59,7 @@ fn listening(command: Command) -> (String, Process) {
 /// The step that a modern client takes only with a modern server: a legacy one cannot say for which of its calls it asks.
 const ONLY_MODERN: &str = "ask at the same time";
 
-/// What is done with the server.
+/// Returns the steps with the server.
 pub(crate) fn steps() -> Vec<Step> {
     let list = |what: &'static str| Step::new(what, json!({ "do": what }));
     let read = |name, uri: &str| Step::new(name, json!({ "do": "read", "uri": uri }));
@@ -110,7 +110,7 @@ pub(crate) fn steps() -> Vec<Step> {
     ]
 }
 
-/// What must come of the steps, but for the lists.
+/// Returns the expected outcomes of the steps, except the lists.
 pub(crate) fn expected() -> Map<String, Value> {
     let content = |text: &str| json!([{ "type": "text", "text": text }]);
     let says = |text: &str| json!({ "content": content(text) });

@@ -45,14 +45,14 @@ pub(crate) enum Shows {
     Native,
 }
 
-/// Who takes the steps, and how.
+/// A client that takes the steps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
     pub(crate) language: Language,
     pub(crate) era: Era,
 }
 
-/// What a client saw: its greeting, and the outcome of each step by its name.
+/// The observations of a client: its greeting, and the outcome of each step by its name.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) greeting: Value,

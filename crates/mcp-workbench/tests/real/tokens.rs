@@ -1,4 +1,4 @@
-//! What `tokens` estimates of published servers, against real counts.
+//! Compares the estimates of `tokens` for published servers with real counts.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::packages::Entry;
 use crate::session::Session;
 use crate::workbench::ConfigFile;
 
-/// How many tokens `o200k_base` makes of what models read of the tools of each server, in the versions that the tests
+/// The number of `o200k_base` tokens of each server's tools as models read them, in the versions that the tests
 /// install. `scripts/count-tokens` counts them.
 const COUNTED: [(&str, u64); 5] = [
     ("everything", 1586),
@@ -19,7 +19,7 @@ const COUNTED: [(&str, u64); 5] = [
     ("time", 270),
 ];
 
-/// Whether an estimate is off by at most so many percent.
+/// Returns true if an estimate is off by at most so many percent.
 fn is_within(percent: u64, estimated: u64, real: u64) -> bool {
     estimated.abs_diff(real) * 100 <= percent * real
 }
@@ -38,7 +38,7 @@ fn published(folder: &Path) -> ConfigFile {
     }}}))
 }
 
-/// What `tokens` counts.
+/// Returns the counts of `tokens`.
 fn counted(config: &ConfigFile) -> Value {
     let output = config
         .command()

@@ -26,7 +26,7 @@ pub(crate) struct ConfigFile {
     folder: TempDir,
 }
 
-/// What `open_toolbox` says, with the tools as they were written.
+/// The result of `open_toolbox`, with the tools as they were written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Opened {
@@ -100,7 +100,7 @@ impl ConfigFile {
         self.folder.path().join("workbench-config.json")
     }
 
-    /// Where the workbench keeps what it finds out.
+    /// Returns the cache folder of the workbench.
     pub(crate) fn cache(&self) -> PathBuf {
         self.folder.path().join("cache")
     }

@@ -1,4 +1,4 @@
-//! What is a message, of which kind, and what is wrong with what is none.
+//! Messages of each kind, and the faults of frames that are not messages.
 
 use bytes::Bytes;
 use pretty_assertions::assert_eq;

@@ -28,7 +28,7 @@ fn setup(audit: Value) -> Setup {
         .top("audit", audit)
 }
 
-/// Where the log is by default.
+/// Returns the default path of the log.
 fn file(workbench: &Workbench) -> PathBuf {
     workbench
         .setup

@@ -1,4 +1,4 @@
-//! Who reads what was cut: over stdio and HTTP, in both eras, and nobody else.
+//! Access to cut results: over stdio and HTTP, in both eras, for their own client only.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

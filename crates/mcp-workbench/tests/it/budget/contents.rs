@@ -1,4 +1,4 @@
-//! What is shown of a result that is over its budget.
+//! The visible part of a result that is over its budget.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

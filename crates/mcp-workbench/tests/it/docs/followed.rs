@@ -16,7 +16,7 @@ fn client(block: &Block) -> Option<&str> {
     (!client.contains(char::is_whitespace)).then_some(client)
 }
 
-/// What `install --print` prints, as it is for the user `me`.
+/// Returns the output of `install --print`, as it is for the user `me`.
 fn printed(world: &World, client: &str) -> String {
     let ran = world.run(&format!("mcp-workbench install --client {client} --print"));
     assert_eq!(ran.code, 0, "{}", ran.all());

@@ -34,7 +34,7 @@ fn anchors(page: &Page) -> Vec<String> {
         .collect()
 }
 
-/// What is wrong with a link from a page.
+/// Returns the problem with a link from a page.
 fn fault(page: &Page, target: &str, pages: &[Page]) -> Option<String> {
     if target.contains("://") || target.starts_with("mailto:") {
         return None;

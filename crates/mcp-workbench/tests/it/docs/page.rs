@@ -13,18 +13,18 @@ pub(super) struct Page {
 
 /// A fenced block of a page.
 pub(super) struct Block {
-    /// The page that it stands on.
+    /// The page that contains it.
     pub(super) page: String,
     /// The line of its fence.
     pub(super) line: usize,
-    /// What stands behind the fence.
+    /// The info string of the fence.
     pub(super) language: String,
-    /// What is in it, without the indentation of the fence.
+    /// The content, without the indentation of the fence.
     pub(super) text: String,
 }
 
 impl Block {
-    /// Where it stands, for messages.
+    /// Returns its location, for messages.
     pub(super) fn place(&self) -> String {
         format!("{}:{}", self.page, self.line)
     }

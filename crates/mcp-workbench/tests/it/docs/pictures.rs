@@ -28,7 +28,7 @@ fn every_picture_is_shown_somewhere() {
     none(&unused);
 }
 
-/// What all definitions cost needs the published servers; what the workbench costs does not depend on them.
+/// The cost of all definitions needs the published servers; the cost of the workbench does not depend on them.
 #[test]
 fn the_readme_says_what_a_model_reads_at_the_start() {
     let example = root().join("docs/examples/published-servers.json");

@@ -49,7 +49,7 @@ impl Reader {
         })
     }
 
-    /// What a line that works prints.
+    /// Returns the output of a line that succeeds.
     #[track_caller]
     fn printed(&self, line: &str) -> String {
         let ran = self.run(line);
@@ -63,7 +63,7 @@ fn commands() -> Vec<Block> {
     blocks.filter(|block| block.language == "sh").collect()
 }
 
-/// What `login` says at its end.
+/// Compares the last output of `login`.
 pub(super) fn signed_in(block: &Block) {
     let reader = Reader::new();
     let mut said = String::new();

@@ -1,4 +1,4 @@
-//! What a page shows of the program's own words, compared with what it says.
+//! Compares output of the program in pages with its real output.
 
 use std::fs;
 
@@ -76,7 +76,7 @@ fn what_the_pages_show_is_what_the_program_says() {
 /// A block that `calls.rs` compares, or `tests/real/examples.rs`.
 fn compared_elsewhere(_: &Block) {}
 
-/// Every line of a block stands in a text, in this order.
+/// Checks that a text contains every line of a block, in this order.
 #[track_caller]
 fn assert_shown(block: &Block, text: &str) {
     let mut rest = text.lines().map(str::trim_end);
@@ -104,7 +104,7 @@ fn instructions(block: &Block) {
     assert_eq!(said["instructions"], block.text.trim_end());
 }
 
-/// What a search finds on a server for files and one for git.
+/// Compares the results of a search on a server for files and one for git.
 fn searched(block: &Block) {
     let file = r#"[{"name":"read_file","description":"Read the complete contents of a file as text. DEPRECATED.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"tail":{"type":"number"},"head":{"type":"number"}},"required":["path"]}}]"#;
     let git = r#"[{"name":"git_show","description":"Shows the contents of a commit or of a file","inputSchema":{"type":"object","properties":{"repo_path":{"type":"string"},"revision":{"type":"string"}},"required":["repo_path","revision"]}}]"#;
@@ -208,7 +208,7 @@ fn warmed(block: &Block) {
     assert_shown(block, &even.collect::<Vec<_>>().join("\n"));
 }
 
-/// What `import` finds.
+/// Compares the findings of `import`.
 fn found(block: &Block) {
     let world = World::new().with_clients();
     let ran = world.run("mcp-workbench import");
@@ -216,7 +216,7 @@ fn found(block: &Block) {
     assert_shown(block, &ran.stdout);
 }
 
-/// What `import --project` shows of a server in `.mcp.json`.
+/// Compares the output of `import --project` for a server in `.mcp.json`.
 fn of_a_project(block: &Block) {
     let world = World::new();
     let entry = json!({
@@ -231,7 +231,7 @@ fn of_a_project(block: &Block) {
     assert_shown(block, &at_home(&world, &ran.stderr));
 }
 
-/// What `install --replace` changes.
+/// Compares the changes of `install --replace`.
 fn installed(block: &Block) {
     let world = World::new().with_clients();
     fs::rename(

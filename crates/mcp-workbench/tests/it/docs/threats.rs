@@ -10,13 +10,13 @@ const PAGE: &str = concat!(
     "/../../docs/evidence/threats.md"
 );
 
-/// What stands between backticks and looks like the path of a test.
+/// Returns the texts between backticks that look like the path of a test.
 fn named(text: &str) -> Vec<&str> {
     let quoted = text.split('`').skip(1).step_by(2);
     quoted.filter(|it| it.contains("::")).collect()
 }
 
-/// Whether there is such a test.
+/// Returns true if the test exists.
 fn exists(test: &str) -> bool {
     let Some((module, name)) = test.rsplit_once("::") else {
         return false;

@@ -1,4 +1,4 @@
-//! Calls to modern servers that cannot be gone on with: what is said of their effects, and what the server is told.
+//! Unfinished calls to modern servers: their reported effects, and the cancellation at the server.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

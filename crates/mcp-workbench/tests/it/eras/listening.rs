@@ -1,4 +1,4 @@
-//! `subscriptions/listen`: what is accepted, what is told to whom, and what servers hear of it.
+//! `subscriptions/listen`: the accepted filters, the notifications, and the subscriptions at servers.
 
 use pretty_assertions::assert_eq;
 use rustix::process::Signal;
@@ -33,7 +33,7 @@ fn listen(workbench: &mut Workbench, id: &str, filter: &Value) -> Value {
     first.params()["notifications"].clone()
 }
 
-/// Whether a message belongs to the request with this raw id.
+/// Returns true if a message belongs to the request with this raw id.
 fn belongs(message: &Message, id: &str) -> bool {
     let id: Value = serde_json::from_str(id).unwrap();
     message.method.is_some() && message.params()["_meta"][SUBSCRIPTION_ID] == id

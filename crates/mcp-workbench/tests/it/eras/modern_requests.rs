@@ -1,4 +1,4 @@
-//! What a modern client may ask: tasks in every mode, and what differs for it in native mode.
+//! The requests of a modern client: tasks in every mode, and the differences in native mode.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

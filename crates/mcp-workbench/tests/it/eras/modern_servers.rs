@@ -1,4 +1,4 @@
-//! Modern servers behind the workbench, for a legacy client: what is asked, what is followed, what is told.
+//! Modern servers behind the workbench, for a legacy client: questions, tasks and notifications.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -271,7 +271,7 @@ fn a_modern_server_that_ends_at_its_first_start_is_asked_again() {
     assert_eq!(workbench.open("dev").tool_names(), ["x"]);
 }
 
-/// What a modern server says of itself, when it has thought about it.
+/// The slow description of a modern server.
 const SLOWLY: &str = r#"[{"sleepMs":2500},{"answer":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}]"#;
 
 #[test]

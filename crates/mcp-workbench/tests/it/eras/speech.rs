@@ -1,4 +1,4 @@
-//! How a request is understood: by itself, whatever was sent before it on the same connection.
+//! Each request decides its own era, whatever was sent before it on the same connection.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

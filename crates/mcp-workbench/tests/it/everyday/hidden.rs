@@ -10,7 +10,7 @@ use crate::harness::{Script, Setup, TIMEOUT, raw_string};
 /// space, invisible operator, blank Braille, filler, default-ignorable, private use, variation selectors in a row.
 const HIDDEN: &str = "\u{1b}[31mred\u{1b}]0;t\u{7}\r\u{9b}0m\u{202e}evil\u{2066}\u{200f}\u{e0041}\u{0}\u{7f}\u{200b}\u{2062}\u{2800}\u{3164}\u{e0200}\u{e000}\u{fe00}\u{fe01}end";
 
-/// Whether a character must not be in what is printed.
+/// Returns true if a character must not be printed.
 fn is_hidden(character: char) -> bool {
     let is_bidi = matches!(character, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let is_tag = matches!(character, '\u{e0000}'..='\u{e007f}');
@@ -106,7 +106,7 @@ fn is_clean(what: &str, text: &str) {
     }
 }
 
-/// What a terminal is shown, without our own colours, live lines and the line ends of terminals.
+/// Returns the output of a terminal without our own colours, live lines and the line ends of terminals.
 fn without_our_own(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace("\r\u{1b}[", "\u{1b}[");
     let mut parts = text.split('\u{1b}');
@@ -170,7 +170,7 @@ const COMMANDS: &[(&[&str], i32)] = &[
     (&[HIDDEN_NAME], 2),
 ];
 
-/// What can be typed: arguments have no NUL.
+/// A name that can be typed: arguments have no NUL.
 const HIDDEN_NAME: &str = "\u{1b}[31mred\r\u{9b}0m\u{202e}evil\u{2066}\u{e0041}\u{7f}\u{200b}\u{2062}\u{2800}\u{3164}\u{e0200}\u{e000}end";
 
 #[test]

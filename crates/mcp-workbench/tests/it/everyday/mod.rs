@@ -39,7 +39,7 @@ fn exit_code(finished: &Finished) -> i32 {
     finished.status.code().expect("it was not killed")
 }
 
-/// What a command printed, which is one JSON document.
+/// Returns the output of a command, which is one JSON document.
 fn document(finished: &Finished) -> Value {
     let text = finished.stdout.join("\n");
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))

@@ -1,4 +1,4 @@
-//! What is shown on a terminal and nowhere else.
+//! Output that appears only on a terminal.
 
 use serde_json::json;
 

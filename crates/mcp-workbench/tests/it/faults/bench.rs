@@ -11,20 +11,20 @@ use crate::harness::{
     Journal, Message, TIMEOUT, ToolResult, Workbench, alive, cpu_time, memory_peak, poll, survivors,
 };
 
-/// How long the healthy server may take to answer, whatever the other does.
+/// How long the healthy server may take to respond, whatever the other does.
 const HEALTHY: Duration = Duration::from_secs(20);
 
-/// How much memory a fault may take.
+/// The memory that a fault may take.
 const FLAT: u64 = 64 * 1024 * 1024;
 
-/// How long the processor must rest before nothing is under way any more.
+/// The idle time of the processor after which no work is in progress.
 const CALM: Duration = Duration::from_millis(700);
 
 /// The value of a variable that no word of ours may hold, not even its beginning.
 pub(super) const CANARY: &str = "canary-7f3a9c51e0d24b68";
 const CANARY_BEGIN: &str = "canary-7f3a";
 
-/// Whether a character is meant not to be seen.
+/// Returns true if a character is invisible.
 pub(super) fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -40,7 +40,7 @@ pub(super) struct Bench {
     healthy_calls: u64,
 }
 
-/// What a program reads of a failed call.
+/// The machine-readable part of a failed call.
 pub(super) struct Failed {
     pub(super) code: &'static str,
     pub(super) outcome: Option<&'static str>,
@@ -206,7 +206,7 @@ impl Bench {
         assert!(calm.is_some(), "the workbench never rests");
     }
 
-    /// What holds after every row.
+    /// Checks the conditions that apply after every row.
     pub(super) fn conclude(&mut self, after: After) {
         if after == After::Killed {
             return;

@@ -22,7 +22,7 @@ faults![
     killed,
 ];
 
-/// What the contract gives a whole tree, and a little room.
+/// The time of the contract for a whole process tree, with a margin.
 const TREE_GONE: Duration = Duration::from_millis(5800);
 
 /// A server with every kind of descendant that is hard to be rid of, and deaf itself.

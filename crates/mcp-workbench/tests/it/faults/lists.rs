@@ -41,7 +41,7 @@ fn lists(setup: Setup, actions: &Value) -> Setup {
     setup.server("fs", &script)
 }
 
-/// What the second request does differently from the first.
+/// Scripts a second request that differs from the first.
 fn first_and_later(setup: &Setup, first: &Value, later: &Value) -> Value {
     json!([{"once": {"file": setup.path("listed"), "actions": [first], "otherwise": [later]}}])
 }

@@ -1,4 +1,4 @@
-//! What a row is, and how it is checked.
+//! The rows of the table, and their checks.
 
 use std::time::{Duration, Instant};
 
@@ -16,11 +16,11 @@ pub(super) struct Row {
     pub(super) faulty: fn(Setup) -> Setup,
     /// Makes it happen, checks the outcome, and gives the time that it took.
     pub(super) act: fn(&mut Bench) -> Duration,
-    /// What the next call of `fs` does.
+    /// The behaviour of the next call of `fs`.
     pub(super) after: After,
 }
 
-/// What comes after a fault.
+/// The state after a fault.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum After {
     /// The next call simply succeeds.

@@ -83,7 +83,7 @@ impl Head {
         header.map(|(_, value)| value.as_str())
     }
 
-    /// Whether the body is a stream of events.
+    /// Returns true if the body is a stream of events.
     pub(crate) fn is_stream(&self) -> bool {
         self.header("content-type") == Some("text/event-stream")
     }
@@ -150,7 +150,7 @@ impl Event {
 #[derive(Debug)]
 pub(crate) struct HttpConnection {
     stream: BufReader<TcpStream>,
-    /// What was read of a stream of events and is no whole event yet.
+    /// The received part of an incomplete event.
     unread: String,
 }
 

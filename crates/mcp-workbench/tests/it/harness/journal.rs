@@ -1,4 +1,4 @@
-//! What a fixture server saw, read from its journal.
+//! The journal of a fixture server.
 
 use std::{fs, path::PathBuf};
 
@@ -21,7 +21,7 @@ impl Journal {
         whole.lines().map(str::to_owned).collect()
     }
 
-    /// What belongs to the events of this name, in order.
+    /// Returns the data of the events of this name, in order.
     pub(crate) fn events(&self, event: &str) -> Vec<String> {
         let lines = self.lines();
         let parts = lines.iter().filter_map(|line| {

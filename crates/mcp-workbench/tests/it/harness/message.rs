@@ -63,7 +63,7 @@ impl Message {
         error.unwrap_or_else(|| panic!("no error: {}", self.line))
     }
 
-    /// Whether it is an answer with a JSON-RPC error.
+    /// Returns true if it is a response with a JSON-RPC error.
     pub(crate) fn is_error(&self) -> bool {
         self.error.is_some()
     }
@@ -74,7 +74,7 @@ impl Message {
         serde_json::from_str(params.get()).expect("parameters are JSON")
     }
 
-    /// Whether it answers the request with this raw id.
+    /// Returns true if it is the response to the request with this raw id.
     pub(crate) fn answers(&self, id: &str) -> bool {
         self.method.is_none() && self.id() == Some(id)
     }

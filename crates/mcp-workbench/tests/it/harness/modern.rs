@@ -11,7 +11,7 @@ pub(crate) const MODERN: &str = "2026-07-28";
 /// How many rounds of questions are answered before a test gives up.
 const MOST_ROUNDS: usize = 20;
 
-/// What the keys of `_meta` begin with that the protocol itself has.
+/// The prefix of the protocol's own keys in `_meta`.
 const KEY: &str = "io.modelcontextprotocol/";
 
 /// A request without its id. Parameters and `_meta` are raw members, in order.
@@ -77,7 +77,7 @@ impl ModernRequest {
         self
     }
 
-    /// What the client can do, raw.
+    /// Sets the client capabilities, raw.
     pub(crate) fn capabilities(self, raw: &str) -> Self {
         self.meta(&format!("{KEY}clientCapabilities"), raw)
     }
@@ -159,7 +159,7 @@ pub(crate) struct InputRequired {
     pub(crate) raw: String,
     /// The questions by their keys, each with `method` and `params`.
     pub(crate) requests: Vec<(String, Value)>,
-    /// What is to be sent back.
+    /// The state to return.
     pub(crate) state: Option<String>,
 }
 

@@ -19,8 +19,8 @@ pub(crate) fn survivors(mark: &str) -> Vec<u32> {
     pids.collect()
 }
 
-/// Whether a process runs, with whichever of its threads; a zombie does not. While a thread is left, what the process
-/// has open is open still, even if the first of them has ended.
+/// Returns true if a thread of a process runs; a zombie does not. While a thread runs, the descriptors of the process
+/// stay open, even if its first thread has ended.
 pub(crate) fn alive(pid: u32) -> bool {
     let fields = stat(pid);
     let is_over = |state: &String| state == "Z" && fields.get(17).is_some_and(|it| it == "1");
@@ -74,7 +74,7 @@ pub(crate) fn limit_descriptors(pid: u32, end: u64) {
     prlimit(pid, Resource::Nofile, limit).expect("the limit of a child can be set");
 }
 
-/// What `/proc` says of a process, from its state on; nothing if it is not there.
+/// Returns the fields of a process in `/proc`, from its state on; empty if the process does not exist.
 fn stat(pid: u32) -> Vec<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);

@@ -19,7 +19,7 @@ pub(crate) struct Reading {
     thread: JoinHandle<()>,
 }
 
-/// What the reader is to do.
+/// The requested mode of the reader.
 #[derive(Debug, Default)]
 struct Wish {
     mode: Mutex<Mode>,
@@ -67,7 +67,7 @@ impl Reading {
         self.wish.set(Mode::Close);
     }
 
-    /// Whether the stream is closed, from whichever side.
+    /// Returns true if the stream is closed, from either side.
     pub(crate) fn is_closed(&self) -> bool {
         self.thread.is_finished()
     }

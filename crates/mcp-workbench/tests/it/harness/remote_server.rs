@@ -67,14 +67,14 @@ impl Seen {
     }
 }
 
-/// What the usual answers depend on.
+/// The members that the usual responses depend on.
 #[derive(Debug, Default, Deserialize)]
 struct Envelope {
     method: Option<String>,
     id: Option<Box<RawValue>>,
 }
 
-/// What becomes of a connection after an answer.
+/// The handling of a connection after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
     /// It waits for the next request.
@@ -85,7 +85,7 @@ pub(crate) enum Then {
 /// The way to answer a request.
 pub(crate) struct Out {
     socket: TcpStream,
-    /// Whether answers say that the connection ends with them.
+    /// True if responses announce the end of the connection.
     pub(crate) says_close: bool,
 }
 
@@ -270,7 +270,7 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Seen> {
     })
 }
 
-/// What a small MCP server answers.
+/// Responds as a small MCP server.
 pub(crate) fn usual(seen: &Seen, out: &mut Out) -> Then {
     if seen.verb != "POST" {
         return out.reply("405 Method Not Allowed\nAllow: POST", "");

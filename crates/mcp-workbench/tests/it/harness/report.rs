@@ -39,7 +39,7 @@ impl Fault {
         Self::new(number, fault, outcome, Duration::from_secs(seconds))
     }
 
-    /// What came before was preparation: the time counts from here.
+    /// Starts the clock, after the preparation.
     pub(crate) fn begins(&mut self) {
         self.start = Instant::now();
     }

@@ -32,7 +32,7 @@ impl Script {
         self
     }
 
-    /// What a call of this tool does: a raw array of actions.
+    /// Sets the actions of a call of this tool: a raw array.
     pub(crate) fn on_call(mut self, tool: &str, actions: &str) -> Self {
         self.calls.push((tool.to_owned(), actions.to_owned()));
         self
@@ -43,7 +43,7 @@ impl Script {
         self.on_call(tool, &format!(r#"[{{"answer":{result}}}]"#))
     }
 
-    /// What this method does instead of the usual: a raw array of actions.
+    /// Sets the actions that replace the usual response of this method: a raw array.
     pub(crate) fn on_method(mut self, method: &str, actions: &str) -> Self {
         self.methods.push((method.to_owned(), actions.to_owned()));
         self

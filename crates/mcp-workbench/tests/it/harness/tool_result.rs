@@ -45,7 +45,7 @@ impl ToolResult {
         self.only_text()
     }
 
-    /// Whether it says that the tool failed.
+    /// Returns true if it reports that the tool failed.
     pub(crate) fn failed(&self) -> bool {
         self.parts.is_error
     }
@@ -62,12 +62,12 @@ impl ToolResult {
         serde_json::from_str(raw.get()).expect("structuredContent is JSON")
     }
 
-    /// Whether there is a `structuredContent`.
+    /// Returns true if there is a `structuredContent`.
     pub(crate) fn is_structured(&self) -> bool {
         self.parts.structured_content.is_some()
     }
 
-    /// What programs read of a failure.
+    /// Returns the machine-readable part of a failure.
     pub(crate) fn failure(&self) -> &Value {
         assert!(self.parts.is_error, "no error: {}", self.raw);
         &self.parts.meta["mcp-workbench/error"]

@@ -1,4 +1,4 @@
-//! What the workbench said on stderr and what went over the wire, for the message of a failed test.
+//! The stderr of the workbench and the messages on the wire, for the message of a failed test.
 
 use std::{
     io::{BufRead, BufReader, Read},

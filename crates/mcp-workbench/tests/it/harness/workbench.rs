@@ -29,11 +29,11 @@ pub(crate) struct Workbench {
     stderr: Transcript,
     stderr_reader: thread::JoinHandle<()>,
     ids: u64,
-    /// What it was started with.
+    /// The setup that it was started with.
     pub(crate) setup: Setup,
 }
 
-/// What is left of a workbench that has ended.
+/// The output of a workbench that has ended.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) status: ExitStatus,

@@ -1,4 +1,4 @@
-//! How messages are answered: nothing, JSON or events; and that clients never get each other's.
+//! The forms of responses: empty, JSON or events. Clients never get each other's.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Limits: what is too large, too slow or too much is refused, and hurts nobody else.
+//! Limits: requests that are too large, too slow or too many are refused, and do not affect other clients.
 
 use std::time::Duration;
 

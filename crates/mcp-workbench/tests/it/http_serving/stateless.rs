@@ -1,4 +1,4 @@
-//! Requests without a session: headers and body agree, and everything stands for itself.
+//! Requests without a session: headers and body match, and each request is independent.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

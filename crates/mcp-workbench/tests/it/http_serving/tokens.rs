@@ -1,4 +1,4 @@
-//! Tokens: where they come from, how one that is made is kept, and when none is required.
+//! Tokens: their sources, the storage of a generated one, and the cases without one.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -15,7 +15,7 @@ fn status(served: &Served, token: Option<&str>) -> u16 {
     served.connection().ask(&request).head.status
 }
 
-/// What a request with a valid token and without a session gets.
+/// The status of a request with a valid token and without a session.
 const LET_IN: u16 = 400;
 
 #[test]
@@ -154,7 +154,7 @@ fn what_would_not_be_safe_is_refused_at_the_start() {
     fault.ends();
 }
 
-/// What a start that fails says on stderr.
+/// Returns the stderr of a start that fails.
 fn refusal(setup: Setup, arguments: &[&str]) -> String {
     setup.write_config();
     let config = setup.config();

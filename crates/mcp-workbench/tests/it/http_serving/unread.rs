@@ -1,4 +1,4 @@
-//! Responses that nobody reads: all together they are bounded, and the oldest are dropped.
+//! Unread responses: all together they are bounded, and the oldest are dropped.
 
 use pretty_assertions::assert_eq;
 

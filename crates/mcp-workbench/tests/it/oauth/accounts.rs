@@ -1,4 +1,4 @@
-//! What is kept of whom: `auth status`, `logout`, and several accounts.
+//! Stored sign-ins: `auth status`, `logout`, and several accounts.
 
 use std::{
     fs,

@@ -1,5 +1,5 @@
-//! The authority of the tests is strict: whoever gets a token of it has done everything right. Tests that find
-//! nothing wrong with the workbench would prove nothing otherwise.
+//! The authority of the tests is strict: a client gets a token only if it has done everything right. Otherwise passing
+//! tests would prove nothing about the workbench.
 
 use std::process::Command;
 
@@ -47,7 +47,7 @@ fn token(authority: &Authority, parameters: &[(&str, &str)]) -> (u16, Value) {
     (response.head.status, body)
 }
 
-/// Where the user is sent to.
+/// Returns the address that the user is sent to.
 fn authorization(authority: &Authority, resource: &str, client: &str) -> Url {
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
     let mut url = Url::parse(&format!("{}/authorize", authority.issuer())).unwrap();

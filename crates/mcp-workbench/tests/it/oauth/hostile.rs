@@ -1,5 +1,5 @@
-//! Servers and authorities that mean no good: what they name is not asked, what they are given is for them alone, and
-//! nobody is sent where they want.
+//! Hostile servers and authorities: the addresses that they name are not contacted, their tokens are for them alone,
+//! and no user is sent where they want.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Signing in to remote servers: what is asked of whom, what is kept where, and what is never said or sent.
+//! Signing in to remote servers: the requests, the stored records, and the data that is never shown or sent.
 
 mod accounts;
 mod attacks;
@@ -117,7 +117,7 @@ impl Login {
     }
 }
 
-/// Whether an address is that of the listener.
+/// Returns true if an address is that of the listener.
 fn is_callback(url: &Url) -> bool {
     url.path() == "/callback"
 }
@@ -152,7 +152,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// What a command that succeeds prints.
+/// Returns the output of a command that succeeds.
 #[track_caller]
 fn printed(setup: &Setup, arguments: &[&str]) -> String {
     let output = run(setup, arguments);
@@ -160,7 +160,7 @@ fn printed(setup: &Setup, arguments: &[&str]) -> String {
     text(&output.stdout)
 }
 
-/// What a command prints with `--json`.
+/// Returns the output of a command with `--json`.
 #[track_caller]
 fn json_of(setup: &Setup, arguments: &[&str]) -> Value {
     serde_json::from_str(&printed(setup, arguments)).unwrap()

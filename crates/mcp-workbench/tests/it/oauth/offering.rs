@@ -250,7 +250,7 @@ fn a_client_that_shows_no_addresses_is_not_asked() {
     }
 }
 
-/// Whether a client over HTTP is offered it.
+/// Returns true if a client over HTTP is offered a sign-in.
 fn is_offered_over_http(arguments: &[&str]) -> bool {
     let (_authority, server) = protected();
     let setup = server.setup(&json!({}));

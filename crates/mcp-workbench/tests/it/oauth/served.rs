@@ -1,4 +1,4 @@
-//! What the tests of serving share: clients that show their user addresses, users who sign in, and what came of it.
+//! Shared parts of the tests of serving: clients that show addresses to their user, users who sign in, and the results.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::harness::{
     authority::{Authority, Protected, follow},
 };
 
-/// What a client says that shows addresses.
+/// The capabilities of a client that shows addresses.
 pub(crate) const ADDRESSES: &str = r#"{"elicitation":{"url":{}}}"#;
 pub(crate) const ACCEPT: &str = r#"{"action":"accept"}"#;
 
@@ -98,7 +98,7 @@ pub(crate) fn code(result: &ToolResult) -> (String, String) {
     (text("code"), text("outcome"))
 }
 
-/// What a failure for want of a sign-in is.
+/// Returns the kind and outcome of a failure because of a missing sign-in.
 pub(crate) fn auth_required(outcome: &str) -> (String, String) {
     ("auth_required".to_owned(), outcome.to_owned())
 }

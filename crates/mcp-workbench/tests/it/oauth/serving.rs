@@ -1,4 +1,4 @@
-//! Serving servers that want a token: what is said without one, and that nobody thinks of it any more with one.
+//! Serving servers that need a token: the errors without one, and calls with one.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Tools that are denied: not listed, not callable, and told with their reason.
+//! Denied tools: not listed, not callable, and reported with their reason.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;

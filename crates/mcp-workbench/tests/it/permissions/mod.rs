@@ -1,4 +1,4 @@
-//! Permissions for each tool: what is denied, what is asked, and everything by which somebody could get around it.
+//! Permissions for each tool: denied tools, tools that ask, and attempts to get around both.
 
 mod asking;
 mod attacks;

@@ -1,4 +1,4 @@
-//! How files are changed: saved in place or moved, behind links, removed, broken, by a signal.
+//! Changes of files: saved in place or moved, behind links, removed, broken, by a signal.
 
 use std::{fs, os::unix::fs::symlink};
 

@@ -15,9 +15,9 @@ use serde_json::Value;
 
 use crate::harness::{Setup, TIMEOUT, Workbench, poll};
 
-/// What the log says when a configuration was taken up.
+/// The log line after a configuration was applied.
 const TAKEN_UP: &str = "configuration reloaded";
-/// What it says when one was not.
+/// The log line after a configuration was refused.
 const REFUSED: &str = "cannot apply the changed configuration";
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
@@ -78,7 +78,7 @@ fn save(file: &Path, text: &str) {
     fs::rename(beside, file).unwrap();
 }
 
-/// How often stderr says something.
+/// Returns the number of times that stderr contains a text.
 fn count(workbench: &Workbench, text: &str) -> usize {
     workbench.stderr().matches(text).count()
 }

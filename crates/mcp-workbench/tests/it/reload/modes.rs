@@ -1,4 +1,4 @@
-//! What clients are told and shown in each mode.
+//! Notifications and lists of clients in each mode.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

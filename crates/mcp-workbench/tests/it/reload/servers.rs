@@ -1,4 +1,4 @@
-//! What becomes of servers: added, removed, changed, unchanged, and with calls under way.
+//! Servers across a reload: added, removed, changed, unchanged, and with running calls.
 
 use pretty_assertions::assert_eq;
 use rustix::process::Signal;

@@ -1,5 +1,5 @@
-//! What is done about faults: waiting, asking again where nothing can have run, giving up with a reason; and
-//! what is never done.
+//! Recovery from faults: waiting, retrying if nothing can have run, giving up with a reason; and the limits of
+//! recovery.
 
 use std::{
     net::TcpListener,

@@ -1,4 +1,4 @@
-//! Faults of HTTP in a call, one row each: the code and the outcome that the caller is told, and how often
+//! Faults of HTTP in a call, one row each: the code and the outcome that the caller gets, and the number of times that
 //! the server saw the call.
 
 use pretty_assertions::assert_eq;
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::harness::Fault;
 
-/// What a server does with a call. `$ID` is the id of the call, `$PATH` the path that it came to.
+/// The handling of a call by a server. `$ID` is the id of the call, `$PATH` the path of its request.
 enum Does {
     /// Answers with this head and body.
     Replies(&'static str, &'static str),

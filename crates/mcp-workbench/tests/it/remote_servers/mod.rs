@@ -1,4 +1,4 @@
-//! Servers at an address: what is sent to them, what may go wrong on the way, and what a caller is told.
+//! Remote servers: the requests to them, faults on the way, and the errors for callers.
 
 mod cures;
 mod faults;

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::server::{Out, RemoteServer, Seen, Then, initialize_result, tools};
 use crate::harness::Fault;
 
-/// What comes on the stream.
+/// A message on the stream.
 enum Says {
     Message(String),
     Goodbye,
@@ -42,7 +42,7 @@ fn stream(endpoint: &str, messages: &mpsc::Receiver<Says>, out: &mut Out) -> The
     Then::Close
 }
 
-/// What the stream does because of a message.
+/// Returns the reaction of the stream to a message.
 fn answer(seen: &Seen) -> Option<Says> {
     let result = match seen.method().as_str() {
         "initialize" => initialize_result(),

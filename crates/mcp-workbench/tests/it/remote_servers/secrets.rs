@@ -1,4 +1,4 @@
-//! What goes to a server and what does not: credentials stay with their origin, and out of every message.
+//! Credentials go to their origin only, and appear in no message.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;

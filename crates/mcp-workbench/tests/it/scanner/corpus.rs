@@ -1,5 +1,5 @@
-//! The scanner against a corpus: attack shapes that were published, in words of ours, and honest definitions. Each shape
-//! says what is to come of it, and the page about the scanner has the sums.
+//! The scanner against a corpus: published attack shapes, reworded, and honest definitions. Each shape has an expected
+//! verdict, and the page about the scanner has the sums.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -12,7 +12,7 @@ const ATTACKS: &str = include_str!("attacks.jsonl");
 const BENIGN: &str = include_str!("benign.jsonl");
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// What the scanner makes of a shape.
+/// The expected verdict of the scanner on a shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Caught {
     Hard,

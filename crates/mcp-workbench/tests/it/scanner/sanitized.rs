@@ -30,7 +30,7 @@ fn result_in(era: &str, result: &str) -> String {
     }
 }
 
-/// What a call of `t` through a meta-tool brings.
+/// Returns the result of a call of `t` through a meta-tool.
 fn called(workbench: &mut Workbench) -> String {
     workbench.open("dev");
     workbench.use_tool("t", "{}").raw

@@ -1,4 +1,5 @@
-//! Definitions with hard findings are neither shown nor callable; soft ones are told by `doctor` and are in nobody's way.
+//! Definitions with hard findings are neither shown nor callable; `doctor` reports soft ones, which have no other
+//! effect.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -18,7 +19,7 @@ fn hostile() -> Script {
     Script::new().tools(TOOLS)
 }
 
-/// Why a tool of `fs` with a finding is withheld, with the commands about this configuration.
+/// Returns the reason why a tool of `fs` with a finding is withheld, with the commands for this configuration.
 fn reason(workbench: &Workbench, tool: &str, finding: &str) -> String {
     let config = workbench.setup.config();
     let about = format!("mcp-workbench --config {} trust", config.display());

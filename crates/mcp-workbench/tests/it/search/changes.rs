@@ -1,4 +1,4 @@
-//! What is found is what there is: lists and configurations that change.
+//! Searches after changes of lists and configurations.
 
 use pretty_assertions::assert_eq;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! `metaTools`: which tools of ours there are.
+//! `metaTools`: the choice of our own tools.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

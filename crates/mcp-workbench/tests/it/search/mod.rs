@@ -16,7 +16,7 @@ const FILES: &str = r#"[{"name":"read_file","description":"Read a file. It must 
 /// The definitions of a server for the weather.
 const WEATHER: &str = r#"[{"name":"forecast","description":"Forecast the weather of a city","inputSchema":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]"#;
 
-/// What each call is answered with.
+/// The result of each call.
 const DONE: &str = r#"{"content":[]}"#;
 
 fn files() -> Script {

@@ -1,4 +1,4 @@
-//! Who else may write the configuration, and the rights on what we write ourselves.
+//! Permissions of the configuration, and of the files that we write.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
@@ -14,7 +14,7 @@ fn mode(path: &Path) -> u32 {
     path.metadata().unwrap().permissions().mode() & 0o777
 }
 
-/// What serving says to a configuration with these rights, where it is refused.
+/// Returns the refusal to serve a configuration with these permissions.
 fn refused(change: impl FnOnce(&Path)) -> String {
     let setup = Setup::one(&Script::new());
     setup.write_config();

@@ -1,5 +1,5 @@
-//! The secrets of a sign-in: tokens, codes and what a client was registered with. The server tells its token wherever it can,
-//! and nobody else does.
+//! The secrets of a sign-in: tokens, codes and the client's registration. The server repeats its token wherever it can,
+//! and the workbench never does.
 
 use serde_json::json;
 use tempfile::TempDir;

@@ -1,5 +1,5 @@
-//! A canary in every place that may hold a secret, and a search for it in everything that we write: answers, logs at
-//! their loudest, the output of every command that looks at servers, and what is kept on disk.
+//! A canary in every place that may hold a secret, and a search for it in everything that we write: responses, logs at
+//! the highest level, the output of every command that looks at servers, and the files on disk.
 
 use std::{fs, path::Path};
 
@@ -17,7 +17,7 @@ fn telling() -> Script {
     Script::named(&["t", "env"]).on_call("t", &failing.to_string())
 }
 
-/// What the remote server is.
+/// Returns the script of the remote server.
 fn far() -> Script {
     Script::named(&["far"]).answers("far", r#"{"content":[]}"#)
 }

@@ -10,7 +10,7 @@ use crate::harness::{Script, Setup, TIMEOUT, poll};
 
 const OPEN: (&str, &str) = ("open_toolbox", r#"{"toolbox":"dev"}"#);
 
-/// What becomes of a good text.
+/// A way to damage a good text.
 type Spoil = fn(&str) -> String;
 
 #[test]

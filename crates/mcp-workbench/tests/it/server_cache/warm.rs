@@ -1,4 +1,4 @@
-//! `warm`: every server is started once, told of in a line, and ended.
+//! `warm`: every server is started once, reported in one line, and ended.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

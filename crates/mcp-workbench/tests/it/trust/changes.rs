@@ -1,5 +1,5 @@
-//! T1, T2: tools whose definitions change after they were met, with the policy that everybody has: what is told, once, and
-//! never lost.
+//! T1, T2: tools whose definitions change after the first contact, with the default policy: each change is reported
+//! once, and never lost.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{World, names, tool};
 use crate::harness::{Script, Setup, TIMEOUT, Workbench, poll};
 
-/// What is told of the server: this, and the command that shows it.
+/// Returns the notice about the server: this text, and the command that shows it.
 fn notice(world: &World, what: &str) -> String {
     let diff = world.told_command("trust diff dev fs");
     format!("server 'fs': {what}; `{diff}` shows the difference")

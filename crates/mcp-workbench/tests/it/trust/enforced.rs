@@ -1,5 +1,5 @@
-//! T1, T2: with `"pin": "enforce"` nothing is offered or called that nobody has approved, and nothing that a client sends
-//! approves it.
+//! T1, T2: with `"pin": "enforce"` only approved tools are offered and callable, and nothing that a client sends
+//! approves one.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a person sees who decides: what the scanner says of what is approved, and all that an approval takes up.
+//! The information for a person who decides: the scanner's findings, and the whole content of an approval.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 

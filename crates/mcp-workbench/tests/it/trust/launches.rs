@@ -182,8 +182,8 @@ fn a_program_that_was_replaced_is_not_started() {
     assert!(world.setup.path("config/ran").exists());
 }
 
-/// With the default, a digest of an earlier run does, so that nobody waits for a large program to be read once more.
-/// Where only what is approved may run, what an earlier run says of a program counts for nothing.
+/// By default a digest of an earlier run is used, so that a start does not wait until a large program was read again.
+/// With `"enforce"` the cached digest does not count.
 #[cfg(unix)]
 #[test]
 fn a_kept_digest_is_no_approval() {

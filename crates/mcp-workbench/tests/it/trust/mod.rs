@@ -1,4 +1,4 @@
-//! The lock file and `trust`, shown by attacks: what changed is told or withheld, and nothing but a person approves it.
+//! The lock file and `trust`, shown by attacks: changes are reported or withheld, and only a person approves them.
 
 mod changes;
 mod commands;
@@ -51,7 +51,7 @@ impl World {
         world
     }
 
-    /// A command about this configuration, as somebody is told to run it.
+    /// Returns a command about this configuration, as messages show it.
     fn told_command(&self, words: &str) -> String {
         let config = self.setup.config();
         format!("mcp-workbench --config {} {words}", config.display())
@@ -96,7 +96,7 @@ impl World {
         workbench
     }
 
-    /// What an open of `dev` says in a session of its own.
+    /// Returns the result of opening `dev` in a new session.
     fn open(&self) -> Value {
         let mut workbench = self.connect();
         let opened = workbench.open("dev").json();
@@ -132,7 +132,7 @@ impl World {
         String::from_utf8(output.stdout).unwrap() + &said
     }
 
-    /// What `trust list --json` has of the tools of `fs`: names and states.
+    /// Returns the tools of `fs` in `trust list --json`: names and states.
     fn states(&self) -> Vec<(String, String)> {
         let output = self.trust(&["list", "--json"]);
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -1,5 +1,5 @@
-//! With `"connect": "on-use"` tools are shown without their server: what nobody has approved is not among them, and how a
-//! server is started is looked at when it is.
+//! With `"connect": "on-use"` tools are shown without starting their server: only approved ones are shown, and the
+//! launch of a server is checked when it starts.
 
 use std::fs;
 

@@ -24,7 +24,7 @@ fn enforced() -> World {
     world
 }
 
-/// What is said of the server, whose pin is lowered to a mode.
+/// Returns the notice about the server, whose pin is lowered to a mode.
 fn held(world: &World, mode: &str) -> String {
     format!(
         "the configuration lowers \"pin\" to \"{mode}\", but \"enforce\" in the lock file still applies; only the user \

@@ -1,5 +1,5 @@
-//! A tool with a finding that somebody has reviewed and approved by its name is offered for as long as its definition stays
-//! the same.
+//! A tool with a finding that the user has reviewed and approved by name is offered as long as its definition stays the
+//! same.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

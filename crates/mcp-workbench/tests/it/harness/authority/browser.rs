@@ -63,12 +63,12 @@ impl Browser {
     }
 }
 
-/// Where a browser has been.
+/// The addresses that a browser has visited.
 #[derive(Debug)]
 pub(crate) struct Visit {
     /// Every address, the last one included.
     pub(crate) addresses: Vec<String>,
-    /// What the last one answered; nothing if nobody listens there.
+    /// The last response, or `None` if no program listens there.
     pub(crate) page: Option<HttpResponse>,
 }
 

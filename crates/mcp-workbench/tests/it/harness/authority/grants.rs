@@ -1,4 +1,4 @@
-//! What an authority has given out, and the checks on the way to it.
+//! The grants of an authority, and the checks before them.
 
 use std::collections::HashMap;
 
@@ -18,11 +18,11 @@ pub(crate) struct Client {
     pub(crate) secret: Option<String>,
     /// `none`, `client_secret_basic`, `client_secret_post` or `private_key_jwt`; empty: any.
     pub(crate) method: &'static str,
-    /// Where it may be redirected to; none: any address of this machine.
+    /// The allowed redirect addresses; if empty, any address of this machine.
     pub(crate) redirects: Vec<String>,
 }
 
-/// What a code or a token stands for.
+/// The grant of a code or a token.
 #[derive(Debug, Clone)]
 pub(super) struct Grant {
     pub(super) client: String,

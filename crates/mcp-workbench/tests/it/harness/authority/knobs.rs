@@ -1,10 +1,10 @@
-//! What an authority and a protected server can be made to do. Each knob at rest is what is right.
+//! The settings of an authority and a protected server. The defaults are correct behaviour.
 
 use serde_json::{Value, json};
 
 use super::METADATA;
 
-/// What the user does at the authorization page.
+/// The action of the user at the authorization page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum User {
     /// Agrees: the page redirects at once.
@@ -15,7 +15,7 @@ pub(crate) enum User {
     Waits,
 }
 
-/// What is said to be the issuer.
+/// The issuer that is reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Issuer {
     Right,
@@ -26,7 +26,7 @@ pub(crate) enum Issuer {
 /// The knobs of an authority.
 #[derive(Debug, Clone)]
 pub(crate) struct Knobs {
-    /// Where its metadata are found.
+    /// The paths of its metadata.
     pub(crate) metadata_paths: Vec<String>,
     /// Members of the metadata that are other than they should be; `null` leaves one out.
     pub(crate) metadata: Vec<(&'static str, Value)>,
@@ -39,14 +39,14 @@ pub(crate) struct Knobs {
     pub(crate) redirect_state: Option<String>,
     /// How a client is registered: `none`, `client_secret_basic` or `client_secret_post`.
     pub(crate) registers_as: &'static str,
-    /// What is said of the life of a token; `null` says nothing. It is good until the test ends it, whatever is
-    /// said: so clocks that disagree are a value here.
+    /// The reported lifetime of a token; `null` for none. The token is valid until the test ends it, so that clocks
+    /// that disagree can be tested.
     pub(crate) expires_in: Value,
     /// The scopes that are granted, if not those that were asked for.
     pub(crate) granted: Option<String>,
-    /// Whether there are refresh tokens.
+    /// True if there are refresh tokens.
     pub(crate) refreshes: bool,
-    /// Whether a refresh token is good once only.
+    /// True if a refresh token can be used only once.
     pub(crate) rotates: bool,
     /// A status and a body instead of tokens.
     pub(crate) token_answer: Option<(&'static str, String)>,
@@ -86,13 +86,13 @@ pub(crate) struct ProtectedKnobs {
     pub(crate) challenge_scope: Option<String>,
     /// Members of its metadata that are other than they should be; `null` leaves one out.
     pub(crate) metadata: Vec<(&'static str, Value)>,
-    /// Whether it has no metadata at all.
+    /// True if it has no metadata at all.
     pub(crate) no_metadata: bool,
-    /// Whether it is its own authority, without metadata, as the revision 2025-03-26 had it.
+    /// True if it is its own authority, without metadata, as in revision 2025-03-26.
     pub(crate) is_own_authority: bool,
     /// Without this scope a call of a tool is refused as `insufficient_scope`.
     pub(crate) call_scope: Option<String>,
-    /// Whether it asks for no token.
+    /// True if it needs no token.
     pub(crate) is_open: bool,
     /// Requests at this path are sent on to these addresses, with 307.
     pub(crate) redirects: Vec<(&'static str, String)>,

@@ -24,16 +24,16 @@ pub(crate) use self::{
 };
 use super::remote_server::{RemoteServer, Seen};
 
-/// What errors of the authority and of the server say of themselves; nobody may repeat it.
+/// A text in errors of the authority and of the server, which must not be repeated.
 pub(crate) const NOISE: &str = "noise-from-elsewhere";
 
-/// What every secret begins with.
+/// The prefix of every secret.
 pub(crate) const SECRET: &str = "secret-";
 
-/// Where the metadata of the authority are.
+/// The path of the metadata of the authority.
 pub(crate) const METADATA: &str = "/.well-known/oauth-authorization-server";
 
-/// What the threads that answer share with the test.
+/// The state that the responding threads share with the test.
 #[derive(Debug, Default)]
 struct Shared {
     knobs: Mutex<Knobs>,
