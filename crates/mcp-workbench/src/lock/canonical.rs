@@ -255,7 +255,7 @@ mod tests {
         })
     }
 
-    /// The value with the members of all objects the other way round.
+    /// Returns the value with the members of all objects in reverse order.
     fn reversed(value: &Value) -> Value {
         match value {
             Value::Object(members) => {

@@ -16,7 +16,7 @@ impl Bearer {
         (!token.is_empty()).then_some(Self(value))
     }
 
-    /// The value of the header.
+    /// Returns the value of the header.
     pub(crate) fn header(&self) -> &HeaderValue {
         &self.0
     }

@@ -217,7 +217,7 @@ fn respond(status: StatusCode, page: &str) -> Response<String> {
     response
 }
 
-/// A page of constant texts.
+/// Returns a page of constant texts.
 fn page(title: &str, text: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\

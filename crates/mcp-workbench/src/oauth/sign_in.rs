@@ -101,7 +101,7 @@ impl SignIn {
         })
     }
 
-    /// The address to open in a browser: https, or http to this machine.
+    /// Returns the address to open in a browser: https, or http to this machine.
     pub(crate) fn address(&self) -> &Url {
         &self.address
     }

@@ -26,7 +26,7 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    /// The client on one of its streams.
+    /// Creates the client on one of its streams.
     pub(super) fn new(connection: Arc<Connection>, output: ClientOutput) -> Self {
         Self {
             connection,

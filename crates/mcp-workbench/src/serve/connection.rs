@@ -113,7 +113,6 @@ impl Connection {
         &self.in_flight
     }
 
-    /// The tasks that answer requests.
     pub(super) fn tasks(&self) -> &TaskTracker {
         &self.tasks
     }
@@ -123,7 +122,6 @@ impl Connection {
         &self.context
     }
 
-    /// The exchanges that wait for their clients.
     pub(super) fn parked(&self) -> &Arc<ParkedCalls> {
         &self.context.parked
     }
@@ -176,7 +174,7 @@ impl Connection {
         &self.questions
     }
 
-    /// The least urgent log messages that the client wants.
+    /// Returns the lowest level of log messages that the client wants.
     pub(super) fn log_level(&self) -> LogLevel {
         self.chosen_log_level().unwrap_or(LogLevel::Debug)
     }
@@ -360,7 +358,7 @@ impl Connection {
         Ok(Speaker::Legacy)
     }
 
-    /// The same for a `tools/call` that was read.
+    /// Determines the era of a parsed `tools/call`.
     fn caller_of(&self, call: &CallParams<'_>) -> Result<Speaker, Reply> {
         if let Some(meta) = call.meta.as_ref().filter(|meta| meta.is_modern()) {
             let said = ModernRequest::new(meta, call.retry.clone())?;
@@ -418,7 +416,7 @@ impl Connection {
         self.output.send(wire::error(id, code, message));
     }
 
-    /// The revision that is spoken; none before `initialize`.
+    /// Returns the negotiated revision, or `None` before `initialize`.
     pub(super) fn revision(&self) -> Option<Revision> {
         let agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
         agreed.as_ref().map(|agreed| agreed.revision)

@@ -28,18 +28,18 @@ impl LogLevel {
         Self::Emergency,
     ];
 
-    /// The level of this name.
+    /// Returns the level of this name.
     pub(super) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.name() == name)
     }
 
-    /// The level of a log message.
+    /// Returns the level of a log message.
     pub(super) fn of_message(params: &RawJson) -> Option<Self> {
         let level = params.member("level")?;
         Self::named(&level.as_text()?)
     }
 
-    /// Its name on the wire.
+    /// Returns its name on the wire.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Debug => "debug",

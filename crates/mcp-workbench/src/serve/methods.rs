@@ -35,7 +35,7 @@ pub(super) enum Requester {
 }
 
 impl Requester {
-    /// The client as servers see it.
+    /// Returns the client as servers see it.
     pub(super) fn into_client(self) -> Arc<dyn ClientHandle> {
         match self {
             Self::Legacy(caller) => Arc::new(caller),
@@ -64,7 +64,7 @@ impl Requester {
         }
     }
 
-    /// The same for a request with these parameters.
+    /// Returns the context of a request with these parameters.
     pub(super) fn context_of(self, params: &RawJson) -> CallContext {
         let meta = params.member("_meta").map(|meta| RequestMeta::read(&meta));
         self.into_context(meta)
@@ -88,7 +88,7 @@ pub(super) enum Reply {
 }
 
 impl Reply {
-    /// The answer on the wire.
+    /// Returns the response on the wire.
     pub(super) fn to<'a>(&'a self, id: &'a RequestId) -> Outgoing<'a> {
         match self {
             Self::Result(result) | Self::Own(result) => Outgoing::result(id, result),
@@ -98,7 +98,6 @@ impl Reply {
         }
     }
 
-    /// The refusal of a method that is not offered.
     pub(super) fn method_not_found(method: &str) -> Self {
         Self::Error {
             code: code::METHOD_NOT_FOUND,
@@ -111,7 +110,7 @@ impl Reply {
         Self::internal_error(panicked.to_string())
     }
 
-    /// The refusal of something that we failed at.
+    /// Returns the refusal for a failure of the workbench.
     pub(super) fn internal_error(message: impl Into<String>) -> Self {
         Self::Error {
             code: code::INTERNAL_ERROR,
@@ -152,7 +151,7 @@ pub(super) fn agree(params: Option<&RawJson>) -> Result<Agreed, Reply> {
     })
 }
 
-/// The answer to `initialize`.
+/// Returns the response to `initialize`.
 async fn initialize(workbench: &Workbench, caller: Caller, revision: Revision) -> Reply {
     let (capabilities, instructions) = match workbench.native() {
         Some(native) => native::introduce(workbench, native, Arc::new(caller)).await,
@@ -186,7 +185,7 @@ fn own_capabilities() -> Value {
     json!({ "logging": {}, "resources": {}, "tools": { "listChanged": true } })
 }
 
-/// The answer to a request of a client with which `revision` was agreed on.
+/// Returns the response to a request of a client with this negotiated revision.
 pub(super) async fn answer(
     workbench: &Arc<Workbench>,
     caller: Caller,
@@ -273,7 +272,7 @@ pub(super) async fn read_linked(
     }
 }
 
-/// The refusal of a `tools/call` that cannot be read.
+/// Returns the refusal of an invalid `tools/call`.
 pub(super) fn unreadable_call(params: Option<&RawJson>) -> Reply {
     let problem = CallParams::read(params, &CallOutline::default()).err();
     Reply::invalid_params(problem.unwrap_or("params: Expected object"))

@@ -110,7 +110,6 @@ impl ModernRequest {
     }
 }
 
-/// The refusal of a revision that we do not speak.
 pub(super) fn unsupported_version(requested: &str) -> Reply {
     let error = ObjectText::new()
         .member("code", &era::UNSUPPORTED_VERSION)
@@ -245,7 +244,7 @@ fn own_list(params: Option<&RawJson>, items: &str, list: &[RawJson]) -> Reply {
     }
 }
 
-/// The answer to `server/discover`.
+/// Returns the response to `server/discover`.
 async fn discover(workbench: &Workbench, requester: Requester) -> Reply {
     let (capabilities, instructions, hints) = match workbench.native() {
         Some(native) => {

@@ -35,7 +35,7 @@ pub(super) async fn introduce(
     (introduced.capabilities, introduced.instructions)
 }
 
-/// The answer to a request.
+/// Returns the response to a request.
 pub(super) async fn answer(
     workbench: &Workbench,
     native: &Native,

@@ -53,7 +53,7 @@ impl ClientOutput {
         }
     }
 
-    /// The way to the client for a new request.
+    /// Returns the output for a new request.
     pub(super) fn for_request(&self) -> Self {
         match self {
             Self::Pipe(pipe) => Self::Pipe(pipe.for_request()),

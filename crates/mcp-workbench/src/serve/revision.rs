@@ -22,20 +22,20 @@ impl Revision {
         Self::V2025November,
     ];
 
-    /// The revision to speak with a client that asks for `wanted`: that one if we know it, else our
-    /// newest, and the client decides.
+    /// Returns the revision for a client that requests `wanted`: that one if it is known, otherwise our newest, and the
+    /// client decides.
     pub(super) fn negotiate(wanted: &str) -> Self {
         Self::named(wanted).unwrap_or(Self::V2025November)
     }
 
-    /// The revision of this name, if we know it.
+    /// Returns the revision of this name, if it is known.
     pub(super) fn named(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|revision| revision.name() == name)
     }
 
-    /// The name on the wire.
+    /// Returns the name on the wire.
     pub(super) fn name(self) -> &'static str {
         LEGACY_REVISIONS[self as usize]
     }

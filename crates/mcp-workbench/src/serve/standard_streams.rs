@@ -80,7 +80,7 @@ mod unix {
         Some(FileType::from_raw_mode(fstat(stream).ok()?.st_mode))
     }
 
-    /// Some clients, every one on Node.js among them, give us sockets and not pipes.
+    /// Returns the stream as a socket. Some clients, among them all on Node.js, pass sockets instead of pipes.
     fn socket(stream: &impl AsFd) -> io::Result<tokio::net::UnixStream> {
         let socket = UnixStream::from(stream.as_fd().try_clone_to_owned()?);
         socket.set_nonblocking(true)?;

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::wire;
 
-    /// A writer with much to say, to a pipe that takes little at once.
+    /// Returns a writer with many frames, to a pipe that takes few bytes at once.
     fn writer() -> (impl Future<Output = ServeEnd>, tokio::io::DuplexStream) {
         let (output, frames) = PipeOutput::channel();
         let output = ClientOutput::Pipe(output);

@@ -24,7 +24,7 @@ const RESULT: &str = "result";
 /// The requests about a task.
 const METHODS: [&str; 3] = ["tasks/get", "tasks/update", "tasks/cancel"];
 
-/// The answer of the server that a task belongs to.
+/// Returns the response of the server that a task belongs to.
 pub(super) async fn answer(
     workbench: &Workbench,
     client: ModernCaller,
@@ -86,7 +86,7 @@ fn within_budget(
     answer.with_member(RESULT, &fitted)
 }
 
-/// The refusal of a request that needs a client which knows tasks.
+/// Returns the refusal of a request that needs a client with the tasks extension.
 pub(super) fn extension_missing() -> Reply {
     let extension = ObjectText::new().raw(TASKS_EXTENSION, &ObjectText::new().finish());
     let required = ObjectText::new().raw("extensions", &extension.finish());

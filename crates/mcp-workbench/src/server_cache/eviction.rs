@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    /// A file of a size that was written so long ago.
+    /// Creates a file of a size and an age.
     fn put(folder: &TempDir, name: &str, bytes: u64, age: Duration) {
         let file = File::create(folder.path().join(name)).unwrap();
         file.set_len(bytes).unwrap();

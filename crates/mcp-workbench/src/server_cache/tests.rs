@@ -91,7 +91,7 @@ impl ServerCache {
     }
 }
 
-/// A folder with the tools of one server.
+/// Returns a folder with the tools of one server.
 fn cached() -> (TempDir, ServerCache, Server, PathBuf) {
     let folder = TempDir::new().unwrap();
     let cache = ServerCache::new(Some(folder.path()));

@@ -60,7 +60,7 @@ impl From<Frame> for Outgoing<'_> {
 }
 
 impl<'a> Outgoing<'a> {
-    /// The answer to a request.
+    /// Creates the response to a request.
     pub(crate) fn result(id: &'a RequestId, result: &'a RawJson) -> Self {
         Self::Result {
             id,
@@ -69,7 +69,7 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// The same with a result in two parts.
+    /// Creates the response with a result in two parts.
     pub(crate) fn spliced(id: &'a RequestId, result: &'a Spliced) -> Self {
         Self::Result {
             id,
@@ -78,7 +78,7 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// The message as a frame.
+    /// Returns the message as a frame.
     pub(crate) fn into_frame(self) -> Frame {
         if let Self::Frame(frame) = self {
             return frame;
@@ -164,7 +164,7 @@ impl Frame {
         is_answer.then_some(id)
     }
 
-    /// The parts in their order, some of which may be empty.
+    /// Returns the parts in their order. Some may be empty.
     pub fn parts(&self) -> [&[u8]; 3] {
         match &self.body {
             Some(body) => [&self.head, body, END],
@@ -190,7 +190,7 @@ impl Frame {
         }
     }
 
-    /// How many bytes the frame has.
+    /// Returns the number of bytes.
     pub fn len(&self) -> usize {
         let rest = self.body.as_ref().map_or(0, |body| body.len() + END.len());
         self.head.len() + rest
@@ -201,18 +201,18 @@ impl Frame {
         self.len() == 0
     }
 
-    /// The whole text, newline included.
+    /// Returns the whole text with its newline.
     pub fn to_vec(&self) -> Vec<u8> {
         self.parts().concat()
     }
 }
 
-/// The answer to a request.
+/// Returns the response to a request.
 pub fn result(id: &RequestId, result: &RawJson) -> Frame {
     Outgoing::result(id, result).into_frame()
 }
 
-/// The refusal of a request, or of a frame that could not be read.
+/// Returns the refusal of a request, or of an invalid frame.
 pub fn error(id: Option<&RequestId>, code: i64, message: &str) -> Frame {
     let error = ObjectText::new()
         .member("code", &code)
@@ -335,7 +335,7 @@ impl From<RawJson> for Params<'_> {
 }
 
 impl<'a> Params<'a> {
-    /// A call of a tool. Arguments that are long are not copied more than once.
+    /// Creates the parameters of a tool call. Long arguments are copied at most once.
     pub fn tool(name: &'a str, arguments: &'a RawJson, meta: MetaText<'a>) -> Self {
         let params = Self::Tool {
             name,
@@ -349,7 +349,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// The parameters as a value.
+    /// Returns the parameters as a value.
     pub fn into_json(self) -> RawJson {
         match self {
             Self::Value(value) => value.into_owned(),
@@ -366,7 +366,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// How many bytes are copied into a frame.
+    /// Returns the number of bytes that are copied into a frame.
     fn copied(&self) -> usize {
         match self {
             Self::Value(value) => copied(value.as_bytes()),
@@ -393,7 +393,7 @@ fn write_tool(text: &mut Vec<u8>, name: &str, arguments: &RawJson, meta: &MetaTe
     text.push(b'}');
 }
 
-/// The beginning of a message with an id, with room for the body if that is copied.
+/// Writes the beginning of a message with an id, with room for the body if it is copied.
 fn head(id: &[u8], next: &[u8], body: &RawJson) -> Vec<u8> {
     let mut head = Vec::with_capacity(USUAL_BYTES + id.len() + copied(body.as_bytes()));
     begin(&mut head, id, next);
@@ -417,7 +417,7 @@ fn splice(text: &mut Vec<u8>, body: &Bytes) -> Option<Bytes> {
     None
 }
 
-/// How many bytes of a body are copied into its frame.
+/// Returns the number of bytes of a body that are copied into its frame.
 fn copied(body: &Bytes) -> usize {
     let body = body.len();
     if body < COPY_BELOW { body } else { 0 }

@@ -49,7 +49,7 @@ pub struct LineFramer {
 }
 
 impl LineFramer {
-    /// A framer for lines of at most `limit` bytes.
+    /// Creates a framer for lines of at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
@@ -61,7 +61,7 @@ impl LineFramer {
         }
     }
 
-    /// The buffer to read into, with room.
+    /// Returns the buffer to read into, with room.
     pub fn room(&mut self) -> &mut BytesMut {
         if self.buffer.is_empty() && self.buffer.capacity() > LARGE_READ {
             self.buffer = BytesMut::new();
@@ -82,7 +82,7 @@ impl LineFramer {
         &mut self.buffer
     }
 
-    /// The next line that is complete, or too long.
+    /// Returns the next line that is complete, or too long.
     pub fn next_line(&mut self) -> Option<Line> {
         loop {
             if self.searched == self.buffer.len() {
@@ -106,7 +106,7 @@ impl LineFramer {
         }
     }
 
-    /// How much of a line that is too long has been read so far.
+    /// Returns the number of bytes of the current overlong line that were read.
     pub fn skipped_bytes(&self) -> u64 {
         self.skipped_bytes
     }
@@ -116,7 +116,7 @@ impl LineFramer {
         self.skipped.is_some()
     }
 
-    /// The last line, if the stream ended without a newline.
+    /// Returns the last line, if the stream ended without a newline.
     pub fn finish(&mut self) -> Option<Line> {
         self.searched = 0;
         let rest = self.buffer.split().freeze();

@@ -84,7 +84,7 @@ impl Outbox {
         self.frames.is_empty()
     }
 
-    /// How many bytes wait.
+    /// Returns the number of waiting bytes.
     pub(crate) fn len(&self) -> usize {
         self.bytes
     }

@@ -22,12 +22,12 @@ pub(crate) fn recover_answer_id(line: &[u8]) -> Option<RequestId> {
     answers.then(|| recover_id(line))?
 }
 
-/// The id of a message that is there from end to end.
+/// Returns the id of a complete message.
 pub(crate) fn recover_id(message: &[u8]) -> Option<RequestId> {
     id_from_head(message).or_else(|| id_from_tail(message))
 }
 
-/// The id of a message of which the beginning is there.
+/// Returns the id of a message from its beginning.
 pub(crate) fn id_from_head(head: &[u8]) -> Option<RequestId> {
     let head = &head[..head.len().min(REACH)];
     let mut scanner = Scanner::new(head);
@@ -47,8 +47,7 @@ pub(crate) fn id_from_head(head: &[u8]) -> Option<RequestId> {
     }
 }
 
-/// The id of a message of which the end is there: a member `id` behind which only plain members and the
-/// end of the object follow.
+/// Returns the id of a message from its end: a member `id` that only plain members and the end of the object follow.
 pub(crate) fn id_from_tail(tail: &[u8]) -> Option<RequestId> {
     let tail = &tail[tail.len().saturating_sub(REACH)..];
     memchr::memmem::rfind_iter(tail, b"\"id\"").find_map(|at| last_members(&tail[at..]))

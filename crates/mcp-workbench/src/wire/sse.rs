@@ -45,7 +45,7 @@ struct PartialEvent {
 }
 
 impl EventParser {
-    /// A parser for events of at most `limit` bytes.
+    /// Creates a parser for events of at most `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
@@ -64,7 +64,7 @@ impl EventParser {
         self.buffer.extend_from_slice(chunk);
     }
 
-    /// The next event that is complete and has data.
+    /// Returns the next complete event with data.
     pub(crate) fn next_event(&mut self) -> Result<Option<StreamEvent>, EventTooLarge> {
         while let Some(line) = self.next_line() {
             if !line.is_empty() {
@@ -83,7 +83,7 @@ impl EventParser {
         self.last_id.as_deref()
     }
 
-    /// How long the server wants a client to wait before it connects again.
+    /// Returns the reconnection delay that the server asks for.
     pub(crate) fn retry(&self) -> Option<Duration> {
         self.retry
     }

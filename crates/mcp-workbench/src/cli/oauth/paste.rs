@@ -38,7 +38,7 @@ impl Paste {
     }
 }
 
-/// The next line without white space around it; none at the end.
+/// Returns the next line without white space around it, or `None` at the end.
 fn next_line(input: &mut impl BufRead) -> Option<String> {
     let mut line = Vec::new();
     let read = input.take(MAX_LINE_BYTES).read_until(b'\n', &mut line);

@@ -38,7 +38,7 @@ pub(super) enum LoginKind<'a> {
 }
 
 impl Target {
-    /// All servers, in the order of the file.
+    /// Returns all servers, in the order of the file.
     pub(super) fn all(config: &Config) -> Vec<Self> {
         let toolboxes = config.toolboxes.iter();
         let targets = toolboxes.flat_map(|(name, toolbox)| {
@@ -51,7 +51,7 @@ impl Target {
         targets.collect()
     }
 
-    /// The server of this name.
+    /// Returns the server of this name.
     pub(super) fn named(
         config: &mut Config,
         toolbox: &str,
@@ -99,13 +99,13 @@ impl Target {
         command("login", &names, config)
     }
 
-    /// The command that tries its toolbox.
+    /// Returns the command that tries its toolbox.
     pub(super) fn doctor(&self, config: Option<&Path>) -> String {
         command("doctor", &[self.toolbox.as_str()], config)
     }
 }
 
-/// A command line that can be pasted into a shell.
+/// Returns a command line that can be pasted into a shell.
 fn command(command: &str, names: &[&str], config: Option<&Path>) -> String {
     let mut words = vec![PROGRAM.to_owned(), command.to_owned()];
     words.extend(names.iter().map(|name| quoted(name)));

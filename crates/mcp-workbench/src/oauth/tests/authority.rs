@@ -85,7 +85,7 @@ impl TestAuthority {
         seen.map(|(_, form)| form.clone()).collect()
     }
 
-    /// How often a refresh token was used.
+    /// Returns the number of uses of refresh tokens.
     pub(super) fn refreshes(&self) -> usize {
         let tokens = self.seen("/token");
         let refreshes = tokens.iter();

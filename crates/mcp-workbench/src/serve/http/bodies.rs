@@ -134,7 +134,7 @@ impl Body for EventBody {
     }
 }
 
-/// A stream of events as a response.
+/// Returns a stream of events as a response.
 pub(super) fn event_response<B>(events: B) -> Response
 where
     B: Body<Data = Bytes, Error = Infallible> + Send + 'static,

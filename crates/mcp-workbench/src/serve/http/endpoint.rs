@@ -83,7 +83,7 @@ impl Endpoint {
     }
 }
 
-/// A message of the client, or a batch of them.
+/// Handles a posted message, or a batch of them.
 async fn take_post(
     endpoint: &Endpoint,
     (principal, waits): (Principal, &Waits),
@@ -209,7 +209,7 @@ impl Posted {
     }
 }
 
-/// The first message of a client.
+/// Starts a session with the first message of a client.
 async fn begin_session(
     endpoint: &Endpoint,
     (principal, waits): (Principal, &Waits),
@@ -242,7 +242,7 @@ async fn begin_session(
     Ok(response)
 }
 
-/// A message within a session.
+/// Handles a message within a session.
 async fn take_posted(
     session: &Arc<Session>,
     waits: &Waits,

@@ -32,7 +32,7 @@ pub(super) enum NamedRevision {
     Other,
 }
 
-/// The revision that a request names.
+/// Returns the revision that a request names.
 pub(super) fn named_revision(headers: &HeaderMap) -> NamedRevision {
     let mut values = headers.get_all(PROTOCOL_VERSION).iter();
     let known = |value: &HeaderValue| value.to_str().ok().and_then(Revision::named).is_some();
@@ -43,7 +43,7 @@ pub(super) fn named_revision(headers: &HeaderMap) -> NamedRevision {
     }
 }
 
-/// The event that the client wants to go on after.
+/// Returns the event after which the client resumes.
 pub(super) fn last_event(headers: &HeaderMap) -> Result<Option<EventId>, Refusal> {
     let Some(value) = headers.get(LAST_EVENT_ID) else {
         return Ok(None);

@@ -52,7 +52,7 @@ impl HttpListener {
         })
     }
 
-    /// The address, with its port.
+    /// Returns the address, with its port.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }

@@ -33,7 +33,7 @@ enum Content {
 }
 
 impl ResponseBody {
-    /// The events of a stream.
+    /// Creates a body with the events of a stream.
     pub(super) fn events(
         events: impl Body<Data = Bytes, Error = Infallible> + Send + 'static,
     ) -> Self {
@@ -90,7 +90,7 @@ pub(super) fn empty(status: StatusCode) -> Response {
     with_status(status, PartsBody::default())
 }
 
-/// A message as the body of a response.
+/// Returns a message as a response.
 pub(super) fn json(status: StatusCode, frame: Frame) -> Response {
     let mut response = with_status(status, PartsBody::message(frame));
     let headers = response.headers_mut();

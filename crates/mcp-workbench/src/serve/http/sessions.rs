@@ -54,7 +54,7 @@ impl Session {
         })
     }
 
-    /// A stream for a new request, unless too many run or too much is unread.
+    /// Returns a stream for a new request, or a refusal if too many run or too much is unread.
     pub(super) fn begin_stream(&self) -> Result<EventStream, Refusal> {
         let busy = self.streams.running() >= super::limits::MAX_RUNNING;
         if busy || self.streams.is_full() {
@@ -170,7 +170,7 @@ impl Sessions {
         });
     }
 
-    /// How often [`Self::sweep`] should run.
+    /// Returns the interval at which [`Self::sweep`] should run.
     pub(super) fn sweep_period(&self) -> Duration {
         (self.idle_limit / 4).clamp(Duration::from_millis(100), Duration::from_mins(1))
     }

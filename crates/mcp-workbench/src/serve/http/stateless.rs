@@ -214,7 +214,7 @@ impl Body for ExchangeBody {
     }
 }
 
-/// The status of an answer.
+/// Returns the status of a response.
 fn status(answer: &Frame) -> StatusCode {
     match answer.error_code() {
         Some(code::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,

@@ -63,7 +63,7 @@ impl Retention {
         }
     }
 
-    /// How many bytes may wait to be read.
+    /// Returns the number of bytes that may wait to be read.
     pub(super) fn unsent_bytes(self) -> usize {
         match self {
             Self::Some => MAX_UNSENT_BYTES,

@@ -155,7 +155,7 @@ impl Streams {
         }
     }
 
-    /// A stream for a new request.
+    /// Starts a stream for a new request.
     pub(super) fn begin(self: &Arc<Self>) -> EventStream {
         EventStream {
             streams: Arc::clone(self),

@@ -191,7 +191,7 @@ async fn nothing_of_a_request_without_a_session_is_kept() {
     assert_eq!(droppable(&streams), (0, 0));
 }
 
-/// The frames that a reader finds on a stream.
+/// Returns the frames that a reader finds on a stream.
 fn frames(streams: &Arc<Streams>, id: u64) -> Vec<String> {
     let mut reader = reader(streams, id, None);
     let mut frames = Vec::new();

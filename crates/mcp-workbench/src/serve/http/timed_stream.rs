@@ -353,7 +353,7 @@ mod tests {
 
     use super::*;
 
-    /// How long the stream waits for more until it gives the client up.
+    /// Returns the time until the stream closes the connection of a silent client.
     async fn waits(stream: &mut TimedStream) -> Duration {
         let began = Instant::now();
         let error = stream.read(&mut [0; 64]).await.unwrap_err();

@@ -32,7 +32,7 @@ fn leave_unread(streams: &Arc<Streams>, ids: std::ops::Range<u64>) -> Vec<u64> {
     .collect()
 }
 
-/// The next event of a stream as text; a large one is only named.
+/// Returns the next event of a stream as text. A large one is only named.
 fn next(streams: &Arc<Streams>, stream: u64) -> String {
     let Attachment::Reader(mut reader) = streams.attach(stream, Some(0)) else {
         return "nothing".to_owned();

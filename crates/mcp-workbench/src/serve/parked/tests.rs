@@ -52,7 +52,7 @@ impl Client {
         assert!(exchange.attach(&self.connection, request, place, &mut said));
     }
 
-    /// An exchange that asks so many questions at once and replies with the answers.
+    /// Returns an exchange that asks so many questions at once and replies with the answers.
     fn asking(&self, questions: usize) -> Arc<Exchange> {
         let exchange = Exchange::new(&self.connection, true);
         self.attach(&exchange);
@@ -76,12 +76,12 @@ impl Client {
         exchange
     }
 
-    /// The next answer that is written.
+    /// Returns the next response that is written.
     async fn answer(&mut self) -> RawJson {
         read_message(&mut self.pipe).await
     }
 
-    /// The state that the client is to send back for what it was asked.
+    /// Returns the state that the client must return with its answers.
     async fn parked_state(&mut self) -> RawJson {
         let answer = self.answer().await;
         let result = answer.member("result").expect("nothing was asked");

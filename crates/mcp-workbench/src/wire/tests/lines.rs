@@ -9,7 +9,7 @@ use super::super::{Line, LineFramer, MAX_FRAME_BYTES};
 const EXCERPT: usize = 4096;
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The lines of a stream, by the words of the contract and without a thought to speed.
+/// Returns the lines of a stream, by the rules of the contract and without optimization.
 fn expected(stream: &[u8], limit: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     let stream = stream.strip_prefix(MARK).unwrap_or(stream);
@@ -29,8 +29,8 @@ fn expected(stream: &[u8], limit: usize) -> Vec<Line> {
         .collect()
 }
 
-/// The beginning of a long line is at least what passed the limit, or an excerpt; how much more of it
-/// is there depends on what has been read.
+/// Normalizes a line. The beginning of a long line has at least the bytes that passed the limit, or an excerpt; its
+/// exact length depends on the chunks.
 fn comparable(line: Line, limit: usize) -> Line {
     match line {
         Line::TooLong(head) => {

@@ -172,7 +172,7 @@ fn what_is_no_json_is_not_guessed_at() {
     }
 }
 
-/// A client's text is not mended: it gets an error instead.
+/// A client's text is not repaired: the client gets an error instead.
 #[test]
 fn only_a_server_is_forgiven_raw_controls() {
     let frame = answer(b"{\"a\":\"\t\"}");

@@ -62,7 +62,7 @@ fn result(text: &str) -> Answer {
     Answer::Result(raw(text))
 }
 
-/// A message of these members and the version.
+/// Returns a message of these members and the version.
 fn versioned(members: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0",{members}}}"#)
 }
@@ -125,7 +125,7 @@ fn responses_have_a_result_or_an_error() {
     }
 }
 
-/// That the text is no message, for this reason, and of which id.
+/// Checks that the text is not a message, with this fault and id.
 fn check_fault(text: &str, id_text: Option<&str>, fault: MessageFault) {
     let id = id_text.map(id);
     let expected = InvalidMessage { id, fault };
@@ -255,7 +255,7 @@ fn what_is_no_json_is_no_message() {
     }
 }
 
-/// The whole text counts, not only the members that are looked at.
+/// The whole text is checked, not only the members that are used.
 #[test]
 fn a_broken_text_is_no_message_whatever_else_is_wrong_with_it() {
     let cases = [

@@ -28,7 +28,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..40)
 }
 
-/// A value of this size.
+/// Returns a value of this size.
 fn value(serial: usize, size: usize) -> RawJson {
     let text = format!("[{}{serial}]", " ".repeat(size.saturating_sub(3)));
     RawJson::parse(&Bytes::from(text)).unwrap()
