@@ -65,7 +65,7 @@ impl Pinning {
         let (pins, place) = (Arc::clone(&self.pins), self.place.clone());
         let launch = self.launch.clone().or_else(|| {
             // Another workbench may have met it meanwhile.
-            let is_wanted = self.mode == PinMode::Notice && pins.is_met(&place);
+            let is_wanted = self.mode == PinMode::Notice && pins.is_known(&place);
             is_wanted.then(|| {
                 let recall = Recall::of(self.mode);
                 Inspection::begin(&self.server, Some(recall), context).launch
