@@ -3,12 +3,12 @@
 
 use std::{pin::Pin, sync::Arc};
 
+use ident::ToolName;
 use rawjson::{Kind, ObjectText, RawJson};
 use serde::Serialize;
 
 use crate::{
     era::Era,
-    ident::ToolName,
     wire::{Answer, Frame},
 };
 

@@ -36,7 +36,6 @@ mod demo;
 mod dial;
 mod downstream;
 mod era;
-mod ident;
 mod lock;
 mod meta;
 mod native;
@@ -75,9 +74,6 @@ pub mod internal {
     }
     pub mod era {
         pub use crate::era::are_modern;
-    }
-    pub mod ident {
-        pub use crate::ident::{ServerName, ToolIdentifier, ToolName, ToolboxName};
     }
     pub mod lock {
         pub use crate::lock::Lock;

@@ -7,12 +7,9 @@ use std::{
 };
 
 use bytes::Bytes;
+use ident::{ServerName, ToolIdentifier, ToolName, ToolboxName};
+use mcp_workbench::internal::search::{Index, ServerText, ToolText, Weights};
 use rawjson::RawJson;
-
-use mcp_workbench::internal::{
-    ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
-    search::{Index, ServerText, ToolText, Weights},
-};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use thiserror::Error;

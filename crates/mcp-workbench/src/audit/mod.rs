@@ -20,6 +20,7 @@ use std::{
     time::Duration,
 };
 
+use ident::ToolIdentifier;
 use rawjson::RawJson;
 pub(crate) use reader::{Filter, Line, LogReader};
 pub(crate) use record::AuditOutcome;
@@ -30,7 +31,6 @@ use writer::Writer;
 use crate::{
     call::ClientHandle,
     config::{Audit, Config, Secrets, Transport},
-    ident::ToolIdentifier,
 };
 
 /// Time limit for writing the last lines at the shutdown.

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use ident::ToolIdentifier;
 use rawjson::RawJson;
 use tokio::time::Instant;
 
@@ -15,7 +16,6 @@ use crate::{
     call::{ClientHandle, ClientIdentity, Principal},
     config::{NotedArguments, Secrets},
     era::{ResultType, result_type},
-    ident::ToolIdentifier,
     wire::ResultMarks,
 };
 

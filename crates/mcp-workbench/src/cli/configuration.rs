@@ -6,6 +6,7 @@ use std::{
 };
 
 use clap::Args;
+use ident::{ServerName, ToolboxName};
 use thiserror::Error;
 
 use super::{PROGRAM, shell::quoted};
@@ -14,7 +15,6 @@ use crate::{
         Config, Environment, LoadError, Loaded, LocateError, Problems, Toolbox, load, load_again,
         locate, read_text,
     },
-    ident::{ServerName, ToolboxName},
     near::nearest,
     visible::visible,
 };

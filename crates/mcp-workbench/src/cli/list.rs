@@ -3,6 +3,7 @@
 use std::{path::Path, process::ExitCode, time::Duration};
 
 use clap::Args;
+use ident::{ServerName, ToolboxName};
 use rawjson::RawJson;
 use serde::Serialize;
 use serde_json::Value;
@@ -18,7 +19,6 @@ use super::{
 use crate::{
     config::{Config, Environment, RemoteProtocol, Server, ToolMode, Toolbox, Transport},
     downstream::{ToolCache, ToolDefinition, ToolList},
-    ident::{ServerName, ToolboxName},
     visible::visible,
 };
 
@@ -338,7 +338,7 @@ fn definition(tool: &ToolDefinition) -> Value {
 
 /// Serializes a name as a string.
 fn as_text<Kind, S: serde::Serializer>(
-    name: &crate::ident::Name<Kind>,
+    name: &ident::Name<Kind>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(name.as_str())

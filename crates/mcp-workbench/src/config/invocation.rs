@@ -2,8 +2,10 @@
 
 use std::{path::Path, sync::Arc};
 
+use ident::ServerIdentifier;
+
 use super::Config;
-use crate::{ident::ServerIdentifier, visible::visible};
+use crate::visible::visible;
 
 /// The command line of the program for one configuration. Cheap to clone.
 #[derive(Debug, Clone)]

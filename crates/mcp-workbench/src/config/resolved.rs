@@ -10,16 +10,14 @@ use std::{
     time::Duration,
 };
 
+use ident::{ServerName, ToolboxName};
 use indexmap::IndexMap;
 
 use super::{
     audit::Audit, detail::Detail, filters::ToolFilters, meta_tools::MetaTool, oauth::OAuth,
     permissions::Permissions, secrets::Secrets, sources::MissingValue, written_entry::WrittenEntry,
 };
-use crate::{
-    era::Era,
-    ident::{ServerName, ToolboxName},
-};
+use crate::era::Era;
 
 #[derive(Debug)]
 pub struct Config {

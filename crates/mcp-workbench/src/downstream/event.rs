@@ -1,8 +1,8 @@
 //! Events of servers that concern all clients, not only the caller of one call.
 
+use ident::ServerIdentifier;
+use ident::ServerIdentifier;
 use rawjson::RawJson;
-
-use crate::ident::ServerIdentifier;
 
 /// An event of one server.
 #[derive(Debug, Clone)]

@@ -6,6 +6,7 @@ mod walk;
 
 use std::collections::{HashMap, HashSet};
 
+use ident::ToolName;
 use rawjson::{Kind, RawJson};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -18,7 +19,6 @@ use crate::{
         CacheHints, Era,
         headers::{self, ParameterHeader},
     },
-    ident::ToolName,
     lock::{ServerPins, canonical},
     policy::{
         permissions::{HintHistory, Reason},

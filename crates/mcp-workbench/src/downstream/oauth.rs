@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use ident::ServerIdentifier;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::task::TaskTracker;
 
@@ -15,7 +16,6 @@ use super::{
 };
 use crate::{
     config::{Config, Invocation, RemoteEndpoint, Secrets, Server, Transport},
-    ident::ServerIdentifier,
     oauth::{Account, Bearer, Challenge, SignedOut, TokenFault, Tokens},
 };
 

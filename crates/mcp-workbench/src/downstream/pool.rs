@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use ident::{ServerIdentifier, ToolboxName};
 use rawjson::RawJson;
 use serde_json::json;
 use tokio::{
@@ -29,7 +30,6 @@ use super::{
 use crate::{
     call::Principal,
     config::{Config, Server},
-    ident::{ServerIdentifier, ToolboxName},
     lock::Pins,
     offload::run_blocking,
 };

@@ -9,6 +9,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
+use ident::ServerIdentifier;
 use rawjson::RawJson;
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -34,7 +35,6 @@ use crate::{
         },
     },
     era::Era,
-    ident::ServerIdentifier,
     seal::Sealer,
     server_cache::NotCached,
     wire::ResultMarks,

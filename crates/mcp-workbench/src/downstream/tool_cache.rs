@@ -7,6 +7,8 @@ use std::{
     time::Duration,
 };
 
+use ident::ToolName;
+
 use super::{
     listing::{ListRules, ToolList, listed_names},
     oauth::stored_grant,
@@ -14,7 +16,6 @@ use super::{
 };
 use crate::{
     config::{Config, Secrets, Server, Transport},
-    ident::ToolName,
     lock::ServerPins,
     server_cache::{
         CacheKey, CacheSize, CachedProtocol, CachedServer, NotCached, ServerCache, Subject,

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use ident::ServerIdentifier;
 use serde_json::Value;
 
 use super::{Digest, Launch, PinPolicy};
-use crate::{config::PinMode, ident::ServerIdentifier, visible::visible};
+use crate::{config::PinMode, visible::visible};
 
 /// The layout of the file. Files of other layouts are refused.
 pub(super) const LAYOUT: u32 = 1;

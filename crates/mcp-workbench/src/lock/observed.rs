@@ -3,16 +3,14 @@
 
 use std::sync::{Arc, OnceLock};
 
+use ident::ServerIdentifier;
 use rawjson::RawJson;
 
 use super::{
     Digest, Launch, Observation, canonical,
     programs::{Programs, Recall},
 };
-use crate::{
-    config::{Secrets, Server},
-    ident::ServerIdentifier,
-};
+use crate::config::{Secrets, Server};
 
 /// An observed server with its definitions.
 #[derive(Debug)]

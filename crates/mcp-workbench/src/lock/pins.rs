@@ -8,6 +8,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use ident::ServerIdentifier;
 use rawjson::RawJson;
 use thiserror::Error;
 
@@ -25,7 +26,6 @@ use super::{
 };
 use crate::{
     config::{Config, Invocation, PinMode, Purpose, Secrets, Server, WriteError},
-    ident::ServerIdentifier,
     server_cache::{CachedServer, ServerCache, Subject},
 };
 

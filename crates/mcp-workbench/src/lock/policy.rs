@@ -4,11 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use ident::ServerIdentifier;
+
 use super::Lowered;
-use crate::{
-    config::{Config, PinMode},
-    ident::ServerIdentifier,
-};
+use crate::config::{Config, PinMode};
 
 /// The policy for all servers, and for those that differ from it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

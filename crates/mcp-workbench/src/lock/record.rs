@@ -9,6 +9,8 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
+use ident::ServerIdentifier;
+
 use super::{
     Digest, Lock, PinnedServer, Pins, RecordError,
     disk::{Disk, read, stamp},
@@ -16,7 +18,7 @@ use super::{
     pins::unusable,
     state::Scope,
 };
-use crate::{config::write_atomically, ident::ServerIdentifier, visible::visible};
+use crate::{config::write_atomically, visible::visible};
 
 impl Pins {
     /// Marks changes as reported.

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use ident::ServerIdentifier;
 use rawjson::RawJson;
 
 use super::{
@@ -9,10 +10,7 @@ use super::{
     observed::{ObservedServer, Start},
     words,
 };
-use crate::{
-    config::{PinMode, Secrets, Server},
-    ident::ServerIdentifier,
-};
+use crate::config::{PinMode, Secrets, Server};
 
 /// The pins of a server that is being started, or runs.
 #[derive(Debug, Clone)]

@@ -5,12 +5,13 @@ use std::{
     sync::Arc,
 };
 
+use ident::{ServerIdentifier, ToolboxName};
+
 use super::{
     Differences,
     disk::{Disk, Stamp},
     observed::ObservedServer,
 };
-use crate::ident::{ServerIdentifier, ToolboxName};
 
 /// The state of a lock file in a process.
 #[derive(Debug, Default)]

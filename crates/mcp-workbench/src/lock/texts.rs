@@ -10,12 +10,12 @@ use std::{
     time::Duration,
 };
 
+use ident::ServerIdentifier;
 use rawjson::ObjectText;
 
 use super::Digest;
 use crate::{
     config::Secrets,
-    ident::ServerIdentifier,
     private_files,
     server_cache::{ServerCache, Subject},
 };

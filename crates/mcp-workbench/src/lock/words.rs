@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use ident::ServerIdentifier;
 use thiserror::Error;
 
 use super::{
@@ -11,7 +12,6 @@ use super::{
 };
 use crate::{
     config::{Invocation, PinMode},
-    ident::ServerIdentifier,
     visible::visible,
 };
 

@@ -3,6 +3,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use ident::{ToolIdentifier, ToolName, ToolboxName};
 use rawjson::RawJson;
 use serde_json::{Map, Value, json};
 
@@ -10,7 +11,6 @@ use super::parameters::ParameterProblem;
 use crate::{
     call::Outcome,
     downstream::{CallError, ConnectError},
-    ident::{ToolIdentifier, ToolName, ToolboxName},
     near::nearest,
     toolbox::OpenError,
     visible::visible,

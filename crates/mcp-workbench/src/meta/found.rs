@@ -1,8 +1,9 @@
 //! The text of a search result for a model: a summary, then one line per tool.
 
+use ident::{ToolIdentifier, ToolboxName};
+
 use crate::{
     config::Detail,
-    ident::{ToolIdentifier, ToolboxName},
     toolbox::{counted, definition_line, line, shown_identifier, shown_name},
     visible::visible,
     workbench::{FoundTool, Search},

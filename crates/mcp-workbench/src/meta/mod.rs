@@ -13,13 +13,13 @@ mod search_tools;
 mod text_matches;
 mod use_tool;
 
+use ident::{ServerIdentifier, ToolIdentifier};
 use rawjson::RawJson;
 use serde_json::{Value, json};
 
 use crate::{
     call::CallContext,
     downstream::CallError,
-    ident::{ServerIdentifier, ToolIdentifier},
     visible::visible,
     workbench::{CallFailure, Workbench},
 };

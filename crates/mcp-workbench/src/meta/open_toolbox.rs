@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ident::ToolboxName;
 use rawjson::{Kind, RawJson};
 use serde_json::{Map, Value, json};
 
@@ -17,7 +18,6 @@ use super::{
 use crate::{
     call::CallContext,
     config::{Detail, MetaTool},
-    ident::ToolboxName,
     offload::offload,
     search::{Explanation, Field, Query},
     toolbox::{Opened, render_matching, render_opened},

@@ -1,5 +1,6 @@
 //! `search_tools`: searches the tools of all toolboxes. The tools that it finds can be used at once.
 
+use ident::ToolboxName;
 use rawjson::{Kind, RawJson};
 use serde_json::{Map, Value, json};
 
@@ -13,7 +14,6 @@ use super::{
 use crate::{
     call::CallContext,
     config::{Detail, MetaTool},
-    ident::ToolboxName,
     search::Query,
     toolbox::text_result,
     workbench::Workbench,

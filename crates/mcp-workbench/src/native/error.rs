@@ -1,8 +1,9 @@
 //! The error of a request in native mode.
 
+use ident::ServerName;
 use rawjson::RawJson;
 
-use crate::{downstream::CallError, ident::ServerName};
+use crate::downstream::CallError;
 
 /// The reason why a request has no result.
 pub(crate) enum NativeError {

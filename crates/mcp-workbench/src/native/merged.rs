@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
+use ident::ServerName;
 use indexmap::IndexMap;
 use rawjson::RawJson;
 
 use super::uri_template;
-use crate::{downstream::ServerFamily, era::CacheHints, ident::ServerName, toolbox::unique_name};
+use crate::{downstream::ServerFamily, era::CacheHints, toolbox::unique_name};
 
 /// A kind of list that servers have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -17,6 +17,7 @@ use std::{
     time::Duration,
 };
 
+use ident::ServerName;
 use rawjson::RawJson;
 use serde_json::{Map, Value, json};
 use tokio::{
@@ -28,7 +29,6 @@ use crate::{
     call::{CallContext, ClientHandle, ClientId},
     downstream::{Change, ServerEvent, ServerFamily, ServerHandle, ToolList},
     era::{CacheHints, TASKS_EXTENSION},
-    ident::ServerName,
     toolbox::Toolbox,
 };
 

@@ -6,13 +6,13 @@ use std::{
     time::Duration,
 };
 
+use ident::ServerName;
 use rawjson::{ObjectText, RawJson};
 use tokio::time::timeout;
 
 use super::{nobody::Nobody, requests::relayed};
 use crate::{
     call::{ClientHandle, ClientId},
-    ident::ServerName,
     toolbox::Toolbox,
 };
 

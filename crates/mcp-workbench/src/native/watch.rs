@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use ident::ToolboxName;
+
 use super::{
     Native,
     subscriptions::{Resource, SUBSCRIBE, Subscriber, Subscriptions, resource_of},
@@ -10,7 +12,6 @@ use super::{
 use crate::{
     call::ClientHandle,
     downstream::{Change, ServerEvent, ServerFamily},
-    ident::ToolboxName,
 };
 
 /// Changes that a client wants to hear of.

@@ -1,6 +1,6 @@
 //! Explains the score of a tool, word by word.
 
-use crate::ident::ToolIdentifier;
+use ident::ToolIdentifier;
 
 use super::{Field, Query, index::Index, key::Exact, query::Request, rank::named_as};
 

@@ -8,7 +8,7 @@ use std::{
     hash::{BuildHasherDefault, DefaultHasher, Hash as _, Hasher},
 };
 
-use crate::ident::{ServerIdentifier, ToolIdentifier, ToolName};
+use ident::{ServerIdentifier, ToolIdentifier, ToolName};
 
 use super::{
     Field, ServerText, ToolText,

@@ -25,9 +25,8 @@ pub use index::Index;
 pub(crate) use key::Exact;
 pub use weights::Weights;
 
+use ident::{ServerName, ToolIdentifier, ToolName, ToolboxName};
 use rawjson::RawJson;
-
-use crate::ident::{ServerName, ToolIdentifier, ToolName, ToolboxName};
 
 /// The searchable texts of a server.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, cmp::Ordering};
 
-use crate::ident::{ToolIdentifier, ToolboxName};
+use ident::{ToolIdentifier, ToolboxName};
 
 use super::{
     Hit, Query, SearchOutcome,

@@ -1,10 +1,9 @@
 //! The hits of a search and their order.
 
+use ident::{ServerIdentifier, ServerName, ToolIdentifier, ToolName, ToolboxName};
 use pretty_assertions::assert_eq;
 use proptest::prelude::{any, proptest};
 use rawjson::RawJson;
-
-use crate::ident::{ServerIdentifier, ServerName, ToolIdentifier, ToolName, ToolboxName};
 
 use super::{Index, Query, SearchOutcome, ServerText, ToolText};
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ident::ServerIdentifier;
 use rawjson::{ObjectText, RawJson};
 use serde_json::Value;
 
@@ -13,7 +14,6 @@ use super::{
 use crate::{
     call::ClientHandle,
     era::Era,
-    ident::ServerIdentifier,
     meta,
     native::{Native, NativeError},
     toolbox::Opened,

@@ -7,11 +7,12 @@ use std::{
     path::Path,
 };
 
+use ident::ServerIdentifier;
+
 use super::launch_hash::LaunchHash;
 use crate::{
     config::{ChildEnvironment, Server, Transport},
     era::Era,
-    ident::ServerIdentifier,
     plain_file, private_files,
 };
 

@@ -6,6 +6,7 @@ mod rights;
 use std::ffi::OsString;
 
 use bytes::Bytes;
+use ident::ServerIdentifier;
 use rawjson::RawJson;
 use tempfile::TempDir;
 
@@ -16,7 +17,6 @@ use crate::{
         Server, ServerTimes, StdioLaunch, ToolFilters, Transport,
     },
     era::Era,
-    ident::ServerIdentifier,
 };
 
 fn launch(args: &[&str], own: &[(&str, &str)]) -> StdioLaunch {

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
+use ident::ServerName;
 use tokio::sync::watch;
 
 use super::contents::Contents;
-use crate::{
-    downstream::{Status, ToolList},
-    ident::ServerName,
-};
+use crate::downstream::{Status, ToolList};
 
 /// The tools of the servers of a toolbox at one moment, in the order of the file.
 pub(crate) struct Catalogue {

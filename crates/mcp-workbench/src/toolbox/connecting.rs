@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use ident::ServerName;
 use tokio::{task::JoinSet, time::Instant};
 
 use super::{contents::Contents, opened::ServerFailure};
@@ -12,7 +13,6 @@ use crate::{
     downstream::{
         ConnectError, OpenWait, Phase, ServerHandle, Status, ToolList, Urgency, load_cached_lists,
     },
-    ident::ServerName,
 };
 
 /// The longest wait for a server that no open has waited for before. Most clients give up after a minute.

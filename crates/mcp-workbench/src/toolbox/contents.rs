@@ -8,12 +8,12 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use ident::ServerName;
 use indexmap::IndexMap;
 
 use crate::{
     config,
     downstream::{Pool, Renewal, ServerHandle},
-    ident::ServerName,
     visible::visible,
 };
 

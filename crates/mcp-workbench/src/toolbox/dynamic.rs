@@ -7,10 +7,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use ident::ToolIdentifier;
 use rawjson::{ObjectText, RawJson};
 use sha2::{Digest, Sha256};
-
-use crate::ident::ToolIdentifier;
 
 /// The number of characters that the hash takes in a name, its underscore included.
 const HASH_CHARACTERS: usize = 9;

@@ -1,16 +1,13 @@
 //! Tools in as few words as a model needs: one line per tool, without JSON.
 
+use ident::{ServerName, ToolIdentifier, ToolboxName};
+
 use super::{
     opened::Opened,
     render::{incomplete_lists, write_tool},
     signature::{parameters, sentence, sentence_of, shown_name},
 };
-use crate::{
-    config::Detail,
-    downstream::ToolDefinition,
-    ident::{ServerName, ToolIdentifier, ToolboxName},
-    visible::visible,
-};
+use crate::{config::Detail, downstream::ToolDefinition, visible::visible};
 
 /// The number of characters shown of a server's instructions.
 const MAX_INSTRUCTION_CHARACTERS: usize = 160;

@@ -9,12 +9,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use ident::{ServerIdentifier, ToolIdentifier};
 use rawjson::RawJson;
 
-use crate::{
-    call::Owner,
-    ident::{ServerIdentifier, ToolIdentifier},
-};
+use crate::call::Owner;
 
 /// The number of links that are recorded for all clients.
 const MAX_LINKS: usize = 10_000;

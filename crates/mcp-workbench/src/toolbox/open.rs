@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use ident::{ServerName, ToolboxName};
 use tokio::sync::watch;
 
 use super::{
@@ -20,7 +21,6 @@ use crate::{
     call::ClientHandle,
     config::{self, Connect},
     downstream::{Phase, Pool, ServerHandle, ToolList},
-    ident::{ServerName, ToolboxName},
     offload::offload,
 };
 

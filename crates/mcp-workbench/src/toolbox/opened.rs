@@ -2,13 +2,13 @@
 
 use std::{fmt, sync::Arc};
 
+use ident::{ServerName, ToolboxName};
 use rawjson::RawJson;
 
 use super::render::render;
 use crate::{
     config::{self, Detail},
     downstream::{ConnectError, ToolDefinition, ToolList},
-    ident::{ServerName, ToolboxName},
 };
 
 /// The result of opening a toolbox.

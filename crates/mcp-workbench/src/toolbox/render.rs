@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use ident::{ServerName, ToolboxName};
 use indexmap::IndexMap;
 use rawjson::RawJson;
 use serde::Serialize;
@@ -16,7 +17,6 @@ use super::{
 use crate::{
     config::{Detail, Toolbox},
     downstream::{ToolDefinition, ToolList},
-    ident::{ServerName, ToolboxName},
 };
 
 /// A tool that is not offered, as the result lists it.

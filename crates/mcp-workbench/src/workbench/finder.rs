@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use ident::{ServerIdentifier, ToolIdentifier, ToolboxName};
 use tokio::{
     sync::{Mutex as AsyncMutex, Semaphore},
     task::JoinSet,
@@ -21,7 +22,6 @@ use crate::{
     downstream::{
         ConnectError, Phase, ServerHandle, ToolDefinition, ToolList, Urgency, load_cached_lists,
     },
-    ident::{ServerIdentifier, ToolIdentifier, ToolboxName},
     offload::offload,
     search::{Explanation, Index, Query, ServerText, ToolText},
     toolbox::ServerFailure,

@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use ident::{ServerIdentifier, ToolIdentifier, ToolboxName};
 use indexmap::IndexMap;
 use rawjson::RawJson;
 use tokio::{
@@ -27,7 +28,6 @@ use crate::{
     call::{ClientHandle, ClientId, Owner, Principal},
     config::{Config, MetaTool, ToolMode},
     downstream::{Pool, ServerEvent, ServerHandle, Status, ToolList},
-    ident::{ServerIdentifier, ToolIdentifier, ToolboxName},
     lock::{Pins, Scope},
     native::Native,
     offload::{offload, run_blocking},

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use ident::{ServerIdentifier, ServerName, ToolboxName};
 use indexmap::IndexMap;
 use thiserror::Error;
 
@@ -9,7 +10,6 @@ use super::{Snapshot, Workbench};
 use crate::{
     config::{Config, ToolMode},
     downstream::ToolList,
-    ident::{ServerIdentifier, ServerName, ToolboxName},
     toolbox::{ChangedFiles, Toolbox, ToolboxChanges},
     visible::visible,
 };

@@ -14,6 +14,7 @@ use std::{
 };
 
 use clap::Args;
+use ident::{ServerName, ToolIdentifier, ToolName, ToolboxName};
 use rawjson::RawJson;
 use serde_json::{Value, json};
 use thiserror::Error;
@@ -34,7 +35,6 @@ use crate::{
     call::{CallContext, ClientHandle, ReportedProgress},
     config::{Environment, ToolMode},
     downstream::{Phase, ServerHandle, Urgency},
-    ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
     meta::{self, MetaTool},
     visible::{escaped, visible},
     workbench::{CallReply, Mode, ToolCall, ToolNames, Workbench},

@@ -11,6 +11,7 @@ mod tool_finding;
 use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use clap::Args;
+use ident::{ServerName, ToolboxName};
 
 use self::{
     cache_finding::CacheFinding,
@@ -27,7 +28,6 @@ use super::{
 use crate::{
     config::{Config, Connect, Environment, Loaded, Toolbox, Transport},
     downstream::{ServerHandle, ToolCache},
-    ident::{ServerName, ToolboxName},
     lock::Scope,
 };
 

@@ -157,11 +157,10 @@ pub(super) fn name_of(words: &[String]) -> String {
 mod tests {
     use std::path::Path;
 
+    use ident::ServerName;
+
     use super::*;
-    use crate::{
-        config::{Environment, parse},
-        ident::ServerName,
-    };
+    use crate::config::{Environment, parse};
 
     fn words(line: &str) -> Vec<String> {
         line.split(' ').map(str::to_owned).collect()

@@ -2,6 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
+use ident::ToolboxName;
 use url::Url;
 
 use crate::{
@@ -11,7 +12,6 @@ use crate::{
         shell::quoted,
     },
     config::{Config, RemoteEndpoint, Server, Transport, Unset},
-    ident::ToolboxName,
     oauth::Account,
     visible::visible,
 };

@@ -4,12 +4,12 @@
 //! A client names a tool by one joined name. It is never taken apart: it is compared with the names of all tools that
 //! the tool cache has. A name that is not among them, or that may be one of several tools, gets no decision.
 
+use ident::{ToolIdentifier, ToolName};
 use serde_json::{Value, json};
 
 use crate::{
     config::{Config, Server, ToolMode},
     downstream::ToolCache,
-    ident::{ToolIdentifier, ToolName},
     meta::MetaTool,
     policy::permissions::{Verdict, verdict_by_name},
     toolbox::{possible_names, possible_registered_names},

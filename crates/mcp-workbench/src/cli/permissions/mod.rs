@@ -10,6 +10,7 @@ use std::{
 };
 
 use clap::Args;
+use ident::ToolboxName;
 use serde_json::{Value, json};
 use thiserror::Error;
 
@@ -28,7 +29,6 @@ use crate::{
     clients::{ClientName, client},
     config::{Config, Environment, PermissionRule, Permissions, ToolMode, Toolbox},
     downstream::ToolCache,
-    ident::ToolboxName,
     visible::visible,
 };
 

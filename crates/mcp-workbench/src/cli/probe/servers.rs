@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use ident::ToolboxName;
 use tokio::{sync::Semaphore, task::JoinSet, time::Instant};
 
 use super::client::ShellClient;
@@ -11,7 +12,6 @@ use crate::{
     cli::terminal::Progress,
     config::Server,
     downstream::{ConnectError, ServerHandle, ToolList, Urgency},
-    ident::ToolboxName,
     visible::visible,
     workbench::Workbench,
 };

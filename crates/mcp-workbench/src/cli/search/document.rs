@@ -1,12 +1,12 @@
 //! The search result as JSON.
 
+use ident::{ToolIdentifier, ToolboxName};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{SearchResult, report::fields};
 use crate::{
     config::Detail,
-    ident::{ToolIdentifier, ToolboxName},
     search::{Exact, Explanation, MatchedWord},
     toolbox::{definition_line, parameters, sentence},
     workbench::FoundTool,

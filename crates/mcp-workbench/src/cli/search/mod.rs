@@ -6,6 +6,7 @@ mod report;
 use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
+use ident::ToolboxName;
 
 use self::{document::document, report::render};
 use super::{
@@ -18,7 +19,6 @@ use super::{
 use crate::{
     call::ClientHandle,
     config::{Detail, Environment, ToolMode},
-    ident::ToolboxName,
     meta::{DEFAULT_HITS, MAX_HITS},
     search::{Explanation, Query},
     visible::visible,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ident::ToolboxName;
 use rawjson::{ObjectText, RawJson};
 
 use super::estimate::tokens;
@@ -9,7 +10,6 @@ use crate::{
     cli::probe::ProbeResult,
     config::{Config, Detail, ToolMode, Toolbox},
     downstream::{ToolDefinition, ToolList},
-    ident::ToolboxName,
     meta::{self, DEFAULT_HITS},
     toolbox::{Opened, ServerFailure, line, render_opened, shown_name},
     workbench::Workbench,

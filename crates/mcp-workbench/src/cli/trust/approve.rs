@@ -3,6 +3,7 @@
 use std::{path::Path, process::ExitCode};
 
 use clap::Args;
+use ident::ServerIdentifier;
 
 use super::{
     diff::{difference, name_of, remark_on},
@@ -13,7 +14,6 @@ use super::{
 use crate::{
     cli::{CommandResult, editing::unified, output, terminal::count},
     config::Environment,
-    ident::ServerIdentifier,
     lock::{Digest, Pins, RecordError, launch_parts},
     visible::{revealed, visible},
 };

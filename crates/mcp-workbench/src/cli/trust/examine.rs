@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
+use ident::ServerIdentifier;
 use thiserror::Error;
 
 use super::{
@@ -16,7 +17,6 @@ use crate::{
     },
     config::{Config, Environment, PinMode, Purpose, Secrets},
     downstream::{Cause, Reviewable},
-    ident::ServerIdentifier,
     lock::{Base, Differences, Digest, Launch, Lock, Observation, PinnedServer, Pins, canonical},
     visible::{revealed, visible},
 };

@@ -3,13 +3,13 @@
 use std::{path::Path, process::ExitCode};
 
 use clap::Args;
+use ident::ServerIdentifier;
 use thiserror::Error;
 
 use super::selection::{TrustSelection, confirmed};
 use crate::{
     cli::{CommandResult, configuration::load_configuration, output, terminal::count},
     config::Environment,
-    ident::ServerIdentifier,
     lock::{Lock, Pins},
     visible::{revealed, visible},
 };

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, IsTerminal};
 
 use clap::Args;
+use ident::ServerIdentifier;
 use thiserror::Error;
 
 use crate::{
@@ -11,7 +12,6 @@ use crate::{
         output,
     },
     config::Config,
-    ident::ServerIdentifier,
     lock::Selection,
 };
 

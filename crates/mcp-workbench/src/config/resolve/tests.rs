@@ -5,13 +5,11 @@ mod rules;
 
 use std::path::{Path, PathBuf};
 
+use ident::Name;
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::{
-    config::{Loaded, parse},
-    ident::Name,
-};
+use crate::config::{Loaded, parse};
 
 fn environment() -> Environment {
     let variables = [

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use ident::ToolName;
+
 use super::{Cause, ToolDefinition, ToolList};
 use crate::{
     config::{Permissions, Server},
-    ident::ToolName,
     policy::permissions::{Hints, NotPermitted, Reason, Verdict, verdict},
     visible::visible,
 };

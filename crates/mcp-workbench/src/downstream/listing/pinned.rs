@@ -2,12 +2,13 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use ident::ToolName;
+
 use super::{Cause, Reviewable, ToolDefinition, ToolList, Withheld};
 use crate::{
     call::ToolRequest,
     config::PinMode,
     downstream::error::CallError,
-    ident::ToolName,
     lock::{Ruling, ServerPins},
     policy::scan,
 };

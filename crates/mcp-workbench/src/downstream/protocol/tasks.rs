@@ -3,6 +3,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
+use ident::ServerIdentifier;
 use rawjson::{ObjectText, RawJson};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
@@ -21,7 +22,6 @@ use crate::{
         session::{calls::Calls, pending::PendingRequest},
     },
     era::{Era, INPUT_RESPONSES, InputRequired, ResultType, TASKS_EXTENSION, result_type},
-    ident::ServerIdentifier,
     seal::{SealPurpose, Sealer},
     wire::Answer,
 };

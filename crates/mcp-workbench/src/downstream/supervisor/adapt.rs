@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use ident::ToolboxName;
 use rawjson::RawJson;
 use tokio::sync::watch;
 
@@ -14,7 +15,6 @@ use crate::{
         session::{Session, resubscriptions::Resubscriptions},
     },
     era::Era,
-    ident::ToolboxName,
 };
 
 /// The configuration of a server. It is replaced as a whole.

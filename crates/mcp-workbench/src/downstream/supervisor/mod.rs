@@ -16,6 +16,7 @@ use std::{
     time::Duration,
 };
 
+use ident::{ServerIdentifier, ToolboxName};
 use tokio::{
     sync::{broadcast, mpsc, watch},
     time::Instant,
@@ -45,7 +46,6 @@ use crate::{
         },
         tool_cache::ToolCache,
     },
-    ident::{ServerIdentifier, ToolboxName},
     lock::{Pins, ServerPins},
     seal::Sealer,
 };

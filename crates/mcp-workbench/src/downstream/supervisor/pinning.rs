@@ -4,12 +4,12 @@
 
 use std::{sync::Arc, time::Duration};
 
+use ident::ServerIdentifier;
 use tokio::sync::{oneshot, watch};
 
 use crate::{
     config::{PinMode, Server},
     downstream::supervisor::{SupervisorContext, adapt::Entry},
-    ident::ServerIdentifier,
     lock::{Launch, Pins, Recall, ServerPins},
     offload::run_blocking,
     server_cache::{CacheKey, CachedProtocol},

@@ -15,8 +15,8 @@ fn observation(tools: &[(&str, &str)]) -> Observation {
     }
 }
 
-fn place() -> crate::ident::ServerIdentifier {
-    crate::ident::ServerIdentifier {
+fn place() -> ident::ServerIdentifier {
+    ident::ServerIdentifier {
         toolbox: "dev".into(),
         server: "fs".into(),
     }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use ident::ToolName;
 use rawjson::{Kind, RawJson};
 
-use crate::{config::ToolHint, ident::ToolName};
+use crate::config::ToolHint;
 
 /// The number of tools per server whose hints are remembered; further ones get the worst hints.
 const MAX_TOOLS: usize = 20_000;

@@ -1,13 +1,11 @@
 //! The approval question as a form for the user, and the meaning of the answers.
 
+use ident::{ServerIdentifier, ToolName};
 use rawjson::RawJson;
 use serde_json::json;
 
 use super::refusal::{NoAnswer, NotPermitted, Reason};
-use crate::{
-    ident::{ServerIdentifier, ToolName},
-    visible::{visible, visible_name},
-};
+use crate::visible::{visible, visible_name};
 
 /// The number of characters of the arguments that are shown.
 const SHOWN_ARGUMENTS: usize = 1500;

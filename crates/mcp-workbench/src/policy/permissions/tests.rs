@@ -1,10 +1,10 @@
+use ident::{ServerIdentifier, ToolName};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use rawjson::RawJson;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::ident::{ServerIdentifier, ToolName};
 
 fn rules(written: &[&str]) -> Vec<PermissionRule> {
     let rules = written.iter().map(|it| PermissionRule::new(it).unwrap());

@@ -1,6 +1,7 @@
 //! The result budget: a client gets head and tail of a result that is over the budget of its server, with a notice and a link.
 //! The whole result is stored, and read in pages.
 
+use ident::{ServerIdentifier, ToolName};
 use rawjson::RawJson;
 use serde_json::{Map, Value, json};
 
@@ -8,7 +9,6 @@ use crate::{
     budget::{Address, Cut, Structured, View},
     call::Recipient,
     config::MetaTool,
-    ident::{ServerIdentifier, ToolName},
     visible::visible,
     workbench::{StoredResult, Workbench, results},
 };

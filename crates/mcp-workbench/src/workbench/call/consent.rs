@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use ident::ToolName;
 use indexmap::IndexSet;
 use rawjson::RawJson;
 use sha2::{Digest, Sha256};
@@ -24,7 +25,6 @@ use crate::{
     },
     downstream::{ServerHandle, can_answer},
     era::{Era, REQUEST_STATE, ResultType, result_type},
-    ident::ToolName,
     policy::permissions::{Approval, NoAnswer, NotPermitted, Offer, Reason, answer, question},
     wire::Answer,
 };

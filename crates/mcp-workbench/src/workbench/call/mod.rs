@@ -21,6 +21,7 @@ mod waiting;
 
 use std::sync::Arc;
 
+use ident::{ServerName, ToolIdentifier, ToolName};
 use rawjson::{RawJson, Spliced};
 
 use crate::{
@@ -32,7 +33,6 @@ use crate::{
         CallEnd, CallError, CallResult, CallTicket, Outdated, ServerHandle, SignInNeeded,
     },
     era::{self, Era},
-    ident::{ServerName, ToolIdentifier, ToolName},
     workbench::Workbench,
 };
 use budget::Origin;

@@ -3,6 +3,7 @@
 
 use std::{io, sync::Arc, time::Duration};
 
+use ident::ServerIdentifier;
 use rawjson::{ObjectText, RawJson};
 use thiserror::Error;
 use tokio::pin;
@@ -12,7 +13,6 @@ use crate::{
     call::{AnswerFuture, ClientHandle, Principal, Question},
     downstream::{OAuthClient, OpenWait, ServerHandle, SignInNeeded, can_answer, fresh_id},
     era::Era,
-    ident::ServerIdentifier,
     oauth::{Granted, Listener, SignIn, SignInError},
     toolbox::{OpenError, Opened, Toolbox},
     visible::visible,

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use ident::{ToolIdentifier, ToolName};
+
 use super::{Mode, ToolNames};
 use crate::{
     call::ClientHandle,
     config::MetaTool,
     downstream::{Cause, ConnectError, ServerHandle, Status, ToolList, Urgency, Withheld},
-    ident::{ToolIdentifier, ToolName},
     policy::permissions::NotPermitted,
     toolbox::Toolbox,
     workbench::Workbench,

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use ident::ToolIdentifier;
+
 use super::{Mode, ReadyCall, Run};
 use crate::{
     downstream::{ServerHandle, test_client::TestClient},
-    ident::ToolIdentifier,
     workbench::Workbench,
 };
 
