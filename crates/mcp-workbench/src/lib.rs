@@ -49,7 +49,6 @@ mod private_files;
 mod program_lookup;
 mod rare;
 mod seal;
-mod search;
 mod serve;
 mod server_cache;
 mod telemetry;
@@ -87,9 +86,6 @@ pub mod internal {
                 ServerTools, Severity, across, hard, instructions, scan,
             };
         }
-    }
-    pub mod search {
-        pub use crate::search::{Index, Query, ServerText, ToolText, Weights};
     }
     pub mod wire {
         pub use crate::wire::{

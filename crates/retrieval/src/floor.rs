@@ -1,6 +1,6 @@
 //! The floor of the search: how often a good match is refused, and how often a query that no tool answers is not.
 
-use mcp_workbench::internal::search::{Index, Query};
+use search::{Index, Query};
 
 use crate::{
     ranked,

@@ -9,7 +9,8 @@ pub mod set;
 
 use std::iter;
 
-use mcp_workbench::internal::search::{Index, Query};
+use search::{Index, Query};
+
 use score::Scores;
 use set::Set;
 

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mcp_workbench::internal::search::{Index, Query};
+use search::{Index, Query};
 
 use crate::set::Set;
 

@@ -8,8 +8,8 @@ use std::{
 
 use bytes::Bytes;
 use ident::{ServerName, ToolIdentifier, ToolName, ToolboxName};
-use mcp_workbench::internal::search::{Index, ServerText, ToolText, Weights};
 use rawjson::RawJson;
+use search::{Index, ServerText, ToolText, Weights};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use thiserror::Error;

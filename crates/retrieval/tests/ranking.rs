@@ -8,8 +8,7 @@ use retrieval::{
     score::Scores,
     set::{Question, Set},
 };
-
-use mcp_workbench::internal::search::{Index, Query};
+use search::{Index, Query};
 
 fn recorded() -> Baseline {
     let text = fs::read_to_string(places::baseline()).expect("the baseline is committed");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ident::ToolboxName;
 use rawjson::{Kind, RawJson};
+use search::{Explanation, Field, Query};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -19,7 +20,6 @@ use crate::{
     call::CallContext,
     config::{Detail, MetaTool},
     offload::offload,
-    search::{Explanation, Field, Query},
     toolbox::{Opened, render_matching, render_opened},
     workbench::Workbench,
 };

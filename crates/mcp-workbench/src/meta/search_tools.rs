@@ -2,6 +2,7 @@
 
 use ident::ToolboxName;
 use rawjson::{Kind, RawJson};
+use search::Query;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -14,7 +15,6 @@ use super::{
 use crate::{
     call::CallContext,
     config::{Detail, MetaTool},
-    search::Query,
     toolbox::text_result,
     workbench::Workbench,
 };

@@ -8,6 +8,7 @@ use std::{
 };
 
 use ident::{ServerIdentifier, ToolIdentifier, ToolboxName};
+use search::{Explanation, Index, Query, ServerText, ToolText};
 use tokio::{
     sync::{Mutex as AsyncMutex, Semaphore},
     task::JoinSet,
@@ -23,7 +24,6 @@ use crate::{
         ConnectError, Phase, ServerHandle, ToolDefinition, ToolList, Urgency, load_cached_lists,
     },
     offload::offload,
-    search::{Explanation, Index, Query, ServerText, ToolText},
     toolbox::ServerFailure,
 };
 

@@ -17,6 +17,7 @@ use std::{
 use ident::{ServerIdentifier, ToolIdentifier, ToolboxName};
 use indexmap::IndexMap;
 use rawjson::RawJson;
+use search::{Explanation, Query};
 use tokio::{
     sync::{broadcast, watch},
     time::Instant,
@@ -31,7 +32,6 @@ use crate::{
     lock::{Pins, Scope},
     native::Native,
     offload::{offload, run_blocking},
-    search::{Explanation, Query},
     toolbox::{ChangedFiles, Links, OpenError, Opened, Registry, Toolbox, registered_definition},
 };
 

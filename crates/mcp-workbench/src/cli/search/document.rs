@@ -1,13 +1,13 @@
 //! The search result as JSON.
 
 use ident::{ToolIdentifier, ToolboxName};
+use search::{Exact, Explanation, MatchedWord};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{SearchResult, report::fields};
 use crate::{
     config::Detail,
-    search::{Exact, Explanation, MatchedWord},
     toolbox::{definition_line, parameters, sentence},
     workbench::FoundTool,
 };

@@ -7,6 +7,7 @@ use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 use ident::ToolboxName;
+use search::{Explanation, Query};
 
 use self::{document::document, report::render};
 use super::{
@@ -20,7 +21,6 @@ use crate::{
     call::ClientHandle,
     config::{Detail, Environment, ToolMode},
     meta::{DEFAULT_HITS, MAX_HITS},
-    search::{Explanation, Query},
     visible::visible,
     workbench::{FoundTool, Search, Workbench},
 };

@@ -1,10 +1,11 @@
 //! The search result for a terminal.
 
+use search::{Exact, Explanation, MatchedWord};
+
 use super::SearchResult;
 use crate::{
     cli::terminal::{Column, Ink, OutputStyle, Table, count},
     config::Detail,
-    search::{Exact, Explanation, MatchedWord},
     toolbox::{definition_line, parameters, sentence, shown_identifier},
     visible::visible,
     workbench::FoundTool,

@@ -4,7 +4,7 @@ use std::{cell::RefCell, cmp::Ordering};
 
 use ident::{ToolIdentifier, ToolboxName};
 
-use super::{
+use crate::{
     Hit, Query, SearchOutcome,
     action::Action,
     index::{Index, Tool},
@@ -180,7 +180,7 @@ impl Index {
     }
 
     /// Returns the tools that a text names, each with the way in which it does.
-    pub(super) fn named(&self, text: &str) -> Vec<(u32, Exact)> {
+    pub(crate) fn named(&self, text: &str) -> Vec<(u32, Exact)> {
         let mut named: Vec<(u32, Exact)> = self.named_alone(text).collect();
         let separators = text.match_indices(['/', ' ']);
         let separators: Vec<_> = separators.take(MAX_SEPARATORS + 1).collect();
@@ -248,7 +248,7 @@ impl Index {
     }
 
     /// Returns the score of a tool for a query, as [`Index::search`] computes it.
-    pub(super) fn score_of(&self, place: u32, request: &Request) -> f32 {
+    pub(crate) fn score_of(&self, place: u32, request: &Request) -> f32 {
         let factor = self
             .tool(place)
             .map_or(1.0, |tool| self.factor(request.action, tool));
@@ -259,7 +259,7 @@ impl Index {
     }
 
     /// Returns the factor on the score of a tool for its action.
-    pub(super) fn factor(&self, asked: Action, tool: &Tool) -> f32 {
+    pub(crate) fn factor(&self, asked: Action, tool: &Tool) -> f32 {
         match tool.action {
             None => 1.0,
             Some(action) if action == asked => 1.0 + self.weights.agreement,
@@ -269,7 +269,7 @@ impl Index {
 }
 
 /// Returns the most certain way in which a tool is named, if it is.
-pub(super) fn named_as(named: &[(u32, Exact)], tool: u32) -> Option<Exact> {
+pub(crate) fn named_as(named: &[(u32, Exact)], tool: u32) -> Option<Exact> {
     let ways = named.iter().filter(|(named, _)| *named == tool);
     ways.map(|(_, exact)| *exact).max()
 }

@@ -2,13 +2,13 @@
 
 use rawjson::{Kind, RawJson};
 
-use super::{Field, ToolText};
+use crate::{Field, ToolText};
 
 /// The depth to which schemas are read; deeper parts are rarely what a tool is about.
 const MAX_DEPTH: usize = 6;
 
 /// Calls `visit` with every text of a tool and its field.
-pub(super) fn each_text(tool: &ToolText<'_>, visit: &mut impl FnMut(Field, &str)) {
+pub(crate) fn each_text(tool: &ToolText<'_>, visit: &mut impl FnMut(Field, &str)) {
     visit(Field::Name, tool.name.as_str());
     for member in tool.definition.members().unwrap_or_default() {
         match member.key.as_ref() {

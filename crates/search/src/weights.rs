@@ -1,9 +1,9 @@
 //! The parameters of the ranking. They were tuned on the development sets; docs/search.md describes how.
 
-use super::Field;
+use crate::Field;
 
 /// The number of fields of a tool.
-pub(super) const FIELDS: usize = 6;
+pub(crate) const FIELDS: usize = 6;
 
 /// The weight of words in a field.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,7 +52,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    pub(super) fn field(&self, field: Field) -> &FieldWeight {
+    pub(crate) fn field(&self, field: Field) -> &FieldWeight {
         &self.fields[field as usize]
     }
 }

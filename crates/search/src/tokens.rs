@@ -1,7 +1,7 @@
 //! Splits a text into words: splits identifiers, converts to lower case, stems, and forms pairs of characters for
 //! scripts without spaces.
 
-use super::{stem::stem, stop::is_stop_word};
+use crate::{stem::stem, stop::is_stop_word};
 
 /// Longer runs of letters are not words; most are encoded data.
 const MAX_WORD_BYTES: usize = 40;
@@ -12,7 +12,7 @@ const MAX_WHOLE_PARTS: usize = 3;
 
 /// The kind of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(crate) enum Style {
     /// A name: every word counts.
     Name,
     /// Sentences, of which stop words do not count.
@@ -21,7 +21,7 @@ pub(super) enum Style {
 
 /// A word of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Word {
+pub(crate) struct Word {
     /// The word in lower case.
     pub text: String,
     /// The stem, under which the word is indexed.
@@ -31,7 +31,7 @@ pub(super) struct Word {
 }
 
 /// Returns the words of a query.
-pub(super) fn words(text: &str) -> Vec<Word> {
+pub(crate) fn words(text: &str) -> Vec<Word> {
     let mut words = Vec::new();
     each_run(text, |run| match run {
         Run::Ideographs(run) => {
@@ -52,7 +52,7 @@ pub(super) fn words(text: &str) -> Vec<Word> {
 
 /// Calls `visit` with every term of a text to index. An identifier gives its parts, and itself if it is short. Stop
 /// words are left out of prose, but not of names.
-pub(super) fn each_term(text: &str, style: Style, mut visit: impl FnMut(&str)) {
+pub(crate) fn each_term(text: &str, style: Style, mut visit: impl FnMut(&str)) {
     let mut buffer = String::new();
     let mut parts = Vec::new();
     each_run(text, |run| match run {

@@ -3,13 +3,13 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use super::{
+use crate::{
     stem::stemmed,
     tokens::{Style, Word, each_term},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
+pub(crate) enum Action {
     See,
     Create,
     Change,
@@ -47,7 +47,7 @@ impl Action {
     }
 
     /// Returns the action of a tool, from the first verb in its name.
-    pub(super) fn of_tool(name: &str) -> Option<Self> {
+    pub(crate) fn of_tool(name: &str) -> Option<Self> {
         let mut found = None;
         each_term(name, Style::Name, |term| {
             found = found.or_else(|| ACTIONS.get(term).copied());
@@ -56,12 +56,12 @@ impl Action {
     }
 
     /// Returns the action that a query asks for. A query that names only things asks to see them.
-    pub(super) fn of_query(words: &[Word]) -> Self {
+    pub(crate) fn of_query(words: &[Word]) -> Self {
         words.iter().find_map(Self::of_word).unwrap_or(Self::See)
     }
 
     /// Returns the action that a word of a query asks for, if it is a verb for one.
-    pub(super) fn of_word(word: &Word) -> Option<Self> {
+    pub(crate) fn of_word(word: &Word) -> Option<Self> {
         let action = ACTIONS.get(&word.term).copied()?;
         // "posts" and "created" describe the thing, not the action.
         let says_what = word.text.ends_with('s') || word.text.ends_with("ed");
@@ -71,7 +71,8 @@ impl Action {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::tokens::words, *};
+    use super::*;
+    use crate::tokens::words;
 
     #[test]
     fn the_first_verb_decides_the_action() {

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::{any, proptest};
 use rawjson::RawJson;
 
-use super::{Index, Query, SearchOutcome, ServerText, ToolText};
+use crate::{Index, Query, SearchOutcome, ServerText, ToolText};
 
 /// A toolbox, a server, its description, and its tools with their descriptions.
 type Row<'a> = (&'a str, &'a str, &'a str, &'a [(&'a str, &'a str)]);
@@ -198,7 +198,7 @@ fn a_removed_server_leaves_nothing_in_the_index() {
             server: ServerName::from(*server),
         });
     }
-    assert!(index.is_empty());
+    assert_eq!(index.len(), 0);
     assert!(
         index
             .terms

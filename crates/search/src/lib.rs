@@ -4,8 +4,9 @@
 //! descriptions, and the description of its server. Texts are split into words and stemmed (`tokens`, `stem`,
 //! `stop`). The index stores the impact of each word on each tool (`index`): BM25 over the fields with one
 //! saturation. A query sums these impacts for its words and for words of the same meaning (`synonyms`), weighted by
-//! rarity (`query`, `rank`). Tools whose action fits the query come first (`action`). A tool that the query names in
-//! full is always at the top (`key`). Nothing here does IO, waits or locks.
+//! rarity (`query`, `rank`). Misspelled words of a query are corrected (`slip`). Tools whose action fits the query
+//! come first (`action`). A tool that the query names in full is always at the top (`key`). Nothing here does IO,
+//! waits or locks.
 
 mod action;
 mod explain;
@@ -13,6 +14,7 @@ mod index;
 mod key;
 mod query;
 mod rank;
+mod slip;
 mod stem;
 mod stop;
 mod synonyms;
@@ -20,10 +22,10 @@ mod text;
 mod tokens;
 mod weights;
 
-pub(crate) use explain::{Explanation, MatchedWord};
+pub use explain::{Explanation, MatchKind, MatchedWord};
 pub use index::Index;
-pub(crate) use key::Exact;
-pub use weights::Weights;
+pub use key::Exact;
+pub use weights::{FieldWeight, Weights};
 
 use ident::{ServerName, ToolIdentifier, ToolName, ToolboxName};
 use rawjson::RawJson;
@@ -95,7 +97,7 @@ pub enum Field {
 
 impl Field {
     /// All fields, in their order.
-    pub const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Name,
         Self::Server,
         Self::Description,

@@ -2,11 +2,11 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use super::stem::stemmed;
+use crate::stem::stemmed;
 
 /// The relation between two words of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Nearness {
+pub(crate) enum Nearness {
     /// It is the subject of the other.
     Broader,
     Same,
@@ -51,7 +51,7 @@ fn add(table: &mut Table, word: &str, other: &str, nearness: Nearness) {
 }
 
 /// Returns the words related to the one with this stem, as stems.
-pub(super) fn near(term: &str) -> &'static [(String, Nearness)] {
+pub(crate) fn near(term: &str) -> &'static [(String, Nearness)] {
     TABLE.get(term).map_or(&[], Vec::as_slice)
 }
 

@@ -1,11 +1,10 @@
 //! A parsed query: the words to search for, with related words, and the weight of each.
 
-use crate::near::is_one_slip_away;
-
-use super::{
+use crate::{
     action::Action,
     explain::MatchKind,
     index::Index,
+    slip::is_one_slip_away,
     stem::stem,
     stop::{is_stop_word, is_weak_word},
     synonyms::{Nearness, near},
@@ -24,7 +23,7 @@ const MAX_WORDS: usize = 64;
 
 /// A word of the index to search for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SearchTerm {
+pub(crate) struct SearchTerm {
     /// The position in the index.
     pub term: u32,
     /// The score of a tool on which the word has full impact.
@@ -39,7 +38,7 @@ pub(super) struct SearchTerm {
 
 /// A word of a query.
 #[derive(Debug)]
-pub(super) struct QueryWord {
+pub(crate) struct QueryWord {
     /// The word in lower case.
     pub text: String,
     /// The stem.
@@ -53,7 +52,7 @@ pub(super) struct QueryWord {
 }
 
 #[derive(Debug)]
-pub(super) struct Request {
+pub(crate) struct Request {
     /// The words of the query, without stop words.
     pub query_words: Vec<QueryWord>,
     /// The words of the index to search for, without duplicates.
@@ -63,7 +62,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    pub(super) fn new(index: &Index, text: &str) -> Self {
+    pub(crate) fn new(index: &Index, text: &str) -> Self {
         let words = words(&text[..text.floor_char_boundary(MAX_QUERY_BYTES)]);
         let query_words = query_words(index, &words);
         let search_terms = search_terms(index, &query_words);
@@ -76,7 +75,7 @@ impl Request {
 
     /// Returns the words of the index for the subject of the query, such as the file in "read a file"; all words if
     /// the query names only actions.
-    pub(super) fn subject(&self) -> impl Iterator<Item = &SearchTerm> {
+    pub(crate) fn subject(&self) -> impl Iterator<Item = &SearchTerm> {
         let only_actions = self.query_words.iter().all(|word| word.is_action);
         let search_terms = self.search_terms.iter();
         search_terms.filter(move |search_term| {

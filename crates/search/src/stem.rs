@@ -5,14 +5,14 @@ fn is_vowel(letter: u8) -> bool {
 }
 
 /// Returns the stem of a word.
-pub(super) fn stemmed(word: &str) -> String {
+pub(crate) fn stemmed(word: &str) -> String {
     let mut word = word.to_owned();
     stem(&mut word);
     word
 }
 
 /// Replaces a lower-case ASCII word with its stem; leaves any other word unchanged.
-pub(super) fn stem(word: &mut String) {
+pub(crate) fn stem(word: &mut String) {
     if word.len() <= 2 || !word.bytes().all(|letter| letter.is_ascii_lowercase()) {
         return;
     }

@@ -4,14 +4,14 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 /// The folded and hashed names of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Keys {
+pub(crate) struct Keys {
     pub name: u64,
     /// The hash of the server's name and the tool's name.
     pub full: u64,
 }
 
 impl Keys {
-    pub(super) fn new(server: &str, tool: &str) -> Self {
+    pub(crate) fn new(server: &str, tool: &str) -> Self {
         Self {
             name: folded([tool]),
             full: folded([server, tool]),
@@ -36,7 +36,7 @@ pub enum Exact {
 }
 
 /// Returns the way in which `query` names the tool, if it does.
-pub(super) fn exact(
+pub(crate) fn exact(
     query: &str,
     folded_query: u64,
     keys: Keys,
@@ -64,7 +64,7 @@ pub(super) fn exact(
 }
 
 /// Returns the hash of the letters and digits of some texts, in lower case.
-pub(super) fn folded<'a>(texts: impl IntoIterator<Item = &'a str>) -> u64 {
+pub(crate) fn folded<'a>(texts: impl IntoIterator<Item = &'a str>) -> u64 {
     let mut hasher = DefaultHasher::new();
     for text in texts {
         for char in text.chars().filter(|char| char.is_alphanumeric()) {

@@ -2,7 +2,7 @@
 
 use ident::ToolIdentifier;
 
-use super::{Field, Query, index::Index, key::Exact, query::Request, rank::named_as};
+use crate::{Field, Query, index::Index, key::Exact, query::Request, rank::named_as};
 
 /// The parts of a tool's score.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,7 +10,7 @@ use std::{
 
 use ident::{ServerIdentifier, ToolIdentifier, ToolName};
 
-use super::{
+use crate::{
     Field, ServerText, ToolText,
     action::Action,
     key::Keys,
@@ -25,35 +25,35 @@ const FULL_IMPACT: f32 = 65_535.0;
 /// A searchable set of tools.
 #[derive(Debug, Default)]
 pub struct Index {
-    pub(super) weights: Weights,
-    pub(super) terms: Vec<Term>,
+    pub(crate) weights: Weights,
+    pub(crate) terms: Vec<Term>,
     /// The unused positions in `terms`.
     free_terms: Vec<u32>,
     /// Terms by the hash of their text. Two texts with one hash would count as one word, which does no harm.
     lookup: HashMap<u64, u32, BuildHasherDefault<IdentityHasher>>,
-    pub(super) tools: Vec<Option<Tool>>,
+    pub(crate) tools: Vec<Option<Tool>>,
     /// The positions of tools by the hashes of their folded names: by the tool's name, and by the server's name with
     /// the tool's.
-    pub(super) named: BTreeSet<(u64, u32)>,
+    pub(crate) named: BTreeSet<(u64, u32)>,
     /// The positions of tools by the fingerprints of their texts.
-    pub(super) prints: BTreeSet<(u64, u32)>,
+    pub(crate) prints: BTreeSet<(u64, u32)>,
     /// The unused positions in `tools`.
     free_tools: Vec<u32>,
-    pub(super) servers: HashMap<ServerIdentifier, Server>,
+    pub(crate) servers: HashMap<ServerIdentifier, Server>,
     /// The number of tools.
-    pub(super) count: usize,
+    pub(crate) count: usize,
 }
 
 /// A word that occurs in tools.
 #[derive(Debug, Default)]
-pub(super) struct Term {
+pub(crate) struct Term {
     pub text: Box<str>,
     pub postings: Vec<Posting>,
 }
 
 /// An occurrence of a word in a tool.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Posting {
+pub(crate) struct Posting {
     /// The position of the tool.
     pub tool: u32,
     /// The impact of the word on the tool, from 0 to [`FULL_IMPACT`].
@@ -64,14 +64,14 @@ pub(super) struct Posting {
 
 impl Posting {
     /// Returns the impact of the word on the tool, from 0 to 1.
-    pub(super) fn impact(self) -> f32 {
+    pub(crate) fn impact(self) -> f32 {
         f32::from(self.impact) * (1.0 / FULL_IMPACT)
     }
 }
 
 /// A tool of the index.
 #[derive(Debug)]
-pub(super) struct Tool {
+pub(crate) struct Tool {
     pub identifier: ToolIdentifier,
     pub keys: Keys,
     /// A hash that is equal for tools with equal texts.
@@ -82,7 +82,7 @@ pub(super) struct Tool {
 
 /// The tools and words of a server, for its removal.
 #[derive(Debug, Default)]
-pub(super) struct Server {
+pub(crate) struct Server {
     pub tools: Vec<u32>,
     /// The words of its tools, without duplicates.
     terms: Vec<u32>,
@@ -98,13 +98,8 @@ impl Index {
     }
 
     /// Returns the number of tools.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.count
-    }
-
-    /// Returns whether there are no tools.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
     }
 
     /// Adds a server, or replaces its tools.
@@ -163,19 +158,19 @@ impl Index {
     }
 
     /// Returns the position of a word, if a tool contains it.
-    pub(super) fn term(&self, text: &str) -> Option<u32> {
+    pub(crate) fn term(&self, text: &str) -> Option<u32> {
         self.lookup.get(&hash(text)).copied()
     }
 
     /// Returns the position of a tool.
-    pub(super) fn place(&self, tool: &ToolIdentifier) -> Option<u32> {
+    pub(crate) fn place(&self, tool: &ToolIdentifier) -> Option<u32> {
         let server = self.servers.get(&tool.server_identifier())?;
         let mut places = server.tools.iter().copied();
         places.find(|place| self.tool(*place).is_some_and(|it| it.identifier == *tool))
     }
 
     /// Returns the tool at a position.
-    pub(super) fn tool(&self, place: u32) -> Option<&Tool> {
+    pub(crate) fn tool(&self, place: u32) -> Option<&Tool> {
         self.tools.get(place as usize)?.as_ref()
     }
 

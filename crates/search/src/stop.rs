@@ -9,12 +9,12 @@ static FILLER_WORDS: LazyLock<WordList> =
     LazyLock::new(|| WordList::read(include_str!("words/weak.txt")));
 
 /// Returns whether a word, in lower case, is a grammar word.
-pub(super) fn is_stop_word(word: &str) -> bool {
+pub(crate) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.contains(word)
 }
 
 /// Returns whether a word, in lower case, is a filler word.
-pub(super) fn is_weak_word(word: &str) -> bool {
+pub(crate) fn is_weak_word(word: &str) -> bool {
     FILLER_WORDS.contains(word)
 }
 
