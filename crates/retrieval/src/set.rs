@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use ident::{ServerName, ToolIdentifier, ToolName, ToolboxName};
 use rawjson::RawJson;
-use search::{Index, ServerText, ToolText, Weights};
+use search::{Index, ServerText, ToolText};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use thiserror::Error;
@@ -137,12 +137,7 @@ impl Set {
 
     /// An index of all servers.
     pub fn index(&self) -> Index {
-        self.index_with(Weights::default())
-    }
-
-    /// An index of all servers that ranks by other numbers.
-    pub fn index_with(&self, weights: Weights) -> Index {
-        let mut index = Index::with_weights(weights);
+        let mut index = Index::default();
         for shelf in &self.shelves {
             self.put(&mut index, shelf);
         }

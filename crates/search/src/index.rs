@@ -89,14 +89,6 @@ pub(crate) struct Server {
 }
 
 impl Index {
-    /// Creates an empty index with other weights than the default.
-    pub fn with_weights(weights: Weights) -> Self {
-        Self {
-            weights,
-            ..Self::default()
-        }
-    }
-
     /// Returns the number of tools.
     pub(crate) fn len(&self) -> usize {
         self.count

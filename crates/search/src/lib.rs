@@ -25,7 +25,6 @@ mod weights;
 pub use explain::{Explanation, MatchKind, MatchedWord};
 pub use index::Index;
 pub use key::Exact;
-pub use weights::{FieldWeight, Weights};
 
 use ident::{ServerName, ToolIdentifier, ToolName, ToolboxName};
 use rawjson::RawJson;

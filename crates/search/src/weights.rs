@@ -7,7 +7,7 @@ pub(crate) const FIELDS: usize = 6;
 
 /// The weight of words in a field.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FieldWeight {
+pub(crate) struct FieldWeight {
     /// The weight of one occurrence.
     pub weight: f32,
     /// The penalty for a long text: 0 for none, 1 for full.
@@ -19,7 +19,7 @@ pub struct FieldWeight {
 
 /// All parameters of the ranking.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Weights {
+pub(crate) struct Weights {
     /// One weight per field, in the order of [`Field`].
     pub fields: [FieldWeight; FIELDS],
     /// The saturation: how soon more occurrences of a word stop counting.
