@@ -51,6 +51,7 @@ mod rare;
 mod seal;
 mod serve;
 mod server_cache;
+mod sync;
 mod telemetry;
 mod toolbox;
 mod visible;

@@ -4,11 +4,13 @@
 use std::{
     pin::Pin,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, Wake, Waker},
 };
+
+use crate::sync::lock;
 
 /// A future that is polled only after it was woken.
 pub(crate) struct Rare<F> {
@@ -29,7 +31,7 @@ struct Wakes {
 
 impl Wakes {
     fn set_task(&self, task: Waker) {
-        let mut held = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.task);
         *held = Some(task);
     }
 }
@@ -41,7 +43,7 @@ impl Wake for Wakes {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.is_woken.store(true, Ordering::Release);
-        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        let task = lock(&self.task);
         if let Some(task) = &*task {
             task.wake_by_ref();
         }

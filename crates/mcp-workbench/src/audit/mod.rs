@@ -14,7 +14,7 @@ mod writer;
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -31,6 +31,7 @@ use writer::Writer;
 use crate::{
     call::ClientHandle,
     config::{Audit, Config, Secrets, Transport},
+    sync::lock,
 };
 
 /// Time limit for writing the last lines at the shutdown.
@@ -126,7 +127,7 @@ impl AuditLog {
     }
 
     fn active(&self) -> MutexGuard<'_, Option<Arc<ActiveLog>>> {
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.active)
     }
 }
 

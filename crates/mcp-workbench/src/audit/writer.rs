@@ -20,7 +20,7 @@ use super::{
     file::LogFile,
     record::{LineFormat, Record, write_missed_line},
 };
-use crate::config::Audit;
+use crate::{config::Audit, sync::lock};
 
 /// The maximum number of queued records.
 const MAX_RECORDS: usize = 4096;
@@ -107,8 +107,7 @@ impl Writer {
     /// Closes the queue and waits until all records are written.
     pub(super) async fn close(&self) {
         self.shared.close();
-        let ended = self.ended.lock();
-        let ended = ended.unwrap_or_else(PoisonError::into_inner).take();
+        let ended = lock(&self.ended).take();
         if let Some(ended) = ended {
             let _ = ended.await;
         }
@@ -123,7 +122,7 @@ impl Drop for Writer {
 
 impl Shared {
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 
     fn close(&self) {

@@ -2,7 +2,7 @@
 //! when the workbench ends.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use tokio_util::task::TaskTracker;
 
 use super::pool::Shutdown;
-use crate::{contain::contain_now, offload::run_blocking};
+use crate::{contain::contain_now, offload::run_blocking, sync::lock};
 
 /// Writes begin when nothing was added for this long. An open that caused them has its answer by then.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -92,7 +92,7 @@ impl DeferredWrites {
     }
 
     fn pending(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.pending)
     }
 }
 

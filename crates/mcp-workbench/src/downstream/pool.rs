@@ -2,7 +2,7 @@
 //! command.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock},
     time::Duration,
 };
 
@@ -32,6 +32,7 @@ use crate::{
     config::{Config, Server},
     lock::Pins,
     offload::run_blocking,
+    sync::lock,
 };
 
 /// How long the shutdown waits for all processes: a little more than ending one takes.
@@ -148,9 +149,7 @@ impl Pool {
     }
 
     fn questions(&self) -> MutexGuard<'_, QuestionRules> {
-        self.questions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.questions)
     }
 
     /// Returns the server of a task and its own name for the task, from the name that this principal got; `None` if

@@ -5,7 +5,7 @@
 //! one of them finds it in the table.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc, Mutex,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
@@ -37,6 +37,7 @@ use crate::{
     era::Era,
     seal::Sealer,
     server_cache::NotCached,
+    sync::lock,
     wire::ResultMarks,
 };
 
@@ -72,7 +73,7 @@ pub(crate) struct About {
 impl About {
     /// Returns the current configuration of the server.
     pub(crate) fn entry(&self) -> Arc<Entry> {
-        let entry = self.entry.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = lock(&self.entry);
         Arc::clone(&entry)
     }
 }
@@ -338,11 +339,7 @@ impl ServerHandle {
     /// Updates the server to an entry by which it is reached as before.
     pub(crate) fn adapt(&self, entry: Entry) {
         let now = Arc::clone(&entry.server);
-        let mut known = self
-            .about
-            .entry
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.about.entry);
         let before = std::mem::replace(&mut *known, Arc::new(entry));
         let before = Arc::clone(&before.server);
         drop(known);
@@ -387,17 +384,12 @@ impl ServerHandle {
     /// Returns since when opens wait for the server, starting now if none does; `None` if they have waited long
     /// enough.
     pub(crate) fn open_wait_since(&self, now: Instant) -> Option<Instant> {
-        let open_wait = self.about.open_wait.lock();
-        open_wait.unwrap_or_else(PoisonError::into_inner).since(now)
+        lock(&self.about.open_wait).since(now)
     }
 
     /// Records the outcome of an open, or resets it so that the next open waits again.
     pub(crate) fn set_open_wait(&self, open_wait: OpenWait) {
-        *self
-            .about
-            .open_wait
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = open_wait;
+        *lock(&self.about.open_wait) = open_wait;
     }
 }
 

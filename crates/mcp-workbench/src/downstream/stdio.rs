@@ -4,7 +4,7 @@
 use std::{
     ffi::OsString,
     process::Command,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -25,6 +25,7 @@ use crate::{
     offload::run_blocking,
     pipe::{FrameWriter, LineReader},
     program_lookup::find_program,
+    sync::lock,
     visible::visible,
     wire::{FrameTicket, Line, Outbox, Outgoing, parse_on_one_line},
 };
@@ -323,7 +324,7 @@ impl StderrTail {
 
     async fn finished_tail(&mut self) -> Vec<String> {
         let _ = tokio::time::timeout(STDERR_TIMEOUT, &mut self.reading).await;
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = lock(&self.lines);
         lines.iter().cloned().collect()
     }
 }
@@ -345,7 +346,7 @@ async fn read_stderr(
             continue;
         };
         tracing::debug!("stderr: {}", visible(&line));
-        let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = lock(&lines);
         if lines.len() == MAX_STDERR_LINES {
             lines.pop_front();
         }

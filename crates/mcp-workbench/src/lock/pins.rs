@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use ident::ServerIdentifier;
@@ -27,6 +27,7 @@ use super::{
 use crate::{
     config::{Config, Invocation, PinMode, Purpose, Secrets, Server, WriteError},
     server_cache::{CachedServer, ServerCache, Subject},
+    sync::lock,
 };
 
 /// The lock file of a configuration.
@@ -152,7 +153,7 @@ impl Pins {
     }
 
     pub(super) fn policy(&self) -> MutexGuard<'_, Option<PinPolicy>> {
-        self.policy.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.policy)
     }
 
     /// Returns the file, or `None` if the configuration is not a regular file.
@@ -464,7 +465,7 @@ impl Pins {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, LockState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

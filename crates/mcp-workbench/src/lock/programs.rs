@@ -8,14 +8,14 @@ use std::{
     fs::{self, Metadata},
     io::{self, Read},
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Mutex, MutexGuard, OnceLock},
     time::Instant,
 };
 
 use sha2::{Digest as _, Sha256};
 
 use super::canonical::Digest;
-use crate::{config::PinMode, plain_file};
+use crate::{config::PinMode, plain_file, sync::lock};
 
 /// The largest program that is read.
 const MAX_PROGRAM_BYTES: u64 = 256 * 1024 * 1024;
@@ -112,7 +112,7 @@ impl Programs {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 }
 

@@ -3,11 +3,7 @@
 //! No request waits for it: [`Pins::record`] runs later, on its own thread. It writes a first contact at once. It
 //! writes a change only after the change was reported, so that each change is reported exactly once.
 
-use std::{
-    collections::BTreeSet,
-    path::Path,
-    sync::{Arc, PoisonError},
-};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use ident::ServerIdentifier;
 
@@ -18,7 +14,7 @@ use super::{
     pins::unusable,
     state::Scope,
 };
-use crate::{config::write_atomically, visible::visible};
+use crate::{config::write_atomically, sync::lock, visible::visible};
 
 impl Pins {
     /// Marks changes as reported.
@@ -38,7 +34,7 @@ impl Pins {
     /// Writes first contacts and reported changes. Reads and writes files. A failure is logged once, and is not an
     /// error.
     pub(crate) fn record(&self) {
-        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = lock(&self.writing);
         let (news, is_reported) = {
             let state = self.state();
             (state.news(), state.reported_unwritable)

@@ -13,7 +13,7 @@ mod watch;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -29,6 +29,7 @@ use crate::{
     call::{CallContext, ClientHandle, ClientId},
     downstream::{Change, ServerEvent, ServerFamily, ServerHandle, ToolList},
     era::{CacheHints, TASKS_EXTENSION},
+    sync::lock,
     toolbox::Toolbox,
 };
 
@@ -279,7 +280,7 @@ impl Native {
     }
 
     fn cache(&self) -> MutexGuard<'_, ListCache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.cache)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use super::{nobody::Nobody, requests::relayed};
 use crate::{
     call::{ClientHandle, ClientId},
+    sync::lock,
     toolbox::Toolbox,
 };
 
@@ -154,7 +155,7 @@ impl Subscriptions {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 }
 

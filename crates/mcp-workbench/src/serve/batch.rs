@@ -10,7 +10,10 @@ use super::{
     caller::Caller, connection::Connection, modern, output::ClientOutput, revision::Revision,
     unreadable::refusal,
 };
-use crate::wire::{self, CallOutline, Frame, Message, Outgoing, code};
+use crate::{
+    sync::lock,
+    wire::{self, CallOutline, Frame, Message, Outgoing, code},
+};
 
 /// The destination of the response to one request.
 pub(super) enum ReplyPlace {
@@ -107,11 +110,7 @@ impl BatchPart {
     }
 
     pub(super) fn add(&self, answer: Frame) {
-        self.0
-            .answers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(answer);
+        lock(&self.0.answers).push(answer);
     }
 }
 

@@ -4,7 +4,7 @@
 use std::{
     pin::Pin,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
@@ -31,6 +31,7 @@ use crate::{
     call::{ClientCapabilities, ClientId, ClientIdentity, Owner, Principal, Recipient},
     contain::{contain, contain_now},
     era::Era,
+    sync::lock,
     wire::{
         self, CallOutline, Line, MAX_FRAME_BYTES, Message, Notification, ParseError, Request,
         RequestId, code, id_from_head, id_from_tail,
@@ -181,18 +182,12 @@ impl Connection {
 
     /// Returns the log level, if the client has set one.
     pub(super) fn chosen_log_level(&self) -> Option<LogLevel> {
-        *self
-            .log_level
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.log_level)
     }
 
     /// Changes which log messages the client wants.
     pub(super) fn set_log_level(&self, level: LogLevel) {
-        *self
-            .log_level
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(level);
+        *lock(&self.log_level) = Some(level);
     }
 
     /// Waits until there is room for another request. Cancel-safe.
@@ -381,7 +376,7 @@ impl Connection {
     fn agree_if_asked(&self, request: &Request) -> Result<(), Reply> {
         if request.method == "initialize" {
             let agreed = methods::agree(request.params.as_ref())?;
-            *self.agreed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(agreed));
+            *lock(&self.agreed) = Some(Arc::new(agreed));
         }
         Ok(())
     }
@@ -418,15 +413,12 @@ impl Connection {
 
     /// Returns the negotiated revision, or `None` before `initialize`.
     pub(super) fn revision(&self) -> Option<Revision> {
-        let agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
+        let agreed = lock(&self.agreed);
         agreed.as_ref().map(|agreed| agreed.revision)
     }
 
     fn agreed(&self) -> Option<Arc<Agreed>> {
-        self.agreed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.agreed).clone()
     }
 }
 

@@ -4,7 +4,7 @@
 //! client's next request finds it by its handle.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -30,6 +30,7 @@ use crate::{
     },
     contain::{contain, contain_now},
     era::{Era, InputRequest, InputRequired},
+    sync::lock,
     wire::{self, Answer, Frame, Request, code},
     workbench::{ReadyCall, Settled},
 };
@@ -285,7 +286,7 @@ impl Exchange {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

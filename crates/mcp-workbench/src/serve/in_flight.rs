@@ -3,7 +3,7 @@
 //! applies to both.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc, Mutex, MutexGuard,
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::exchange::Exchange;
 use crate::{
     downstream::{CallTicket, ServerHandle},
+    sync::lock,
     wire::RequestId,
 };
 
@@ -163,7 +164,7 @@ impl InFlight {
     }
 
     fn running(&self) -> MutexGuard<'_, Slab<Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.running)
     }
 }
 

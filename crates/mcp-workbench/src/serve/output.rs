@@ -7,7 +7,7 @@ use std::{
     io::{self, IoSlice},
     pin::Pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
@@ -27,6 +27,7 @@ use super::{
 use crate::{
     alarm::Alarm,
     pipe::SLICES_PER_WRITE,
+    sync::lock,
     wire::{Frame, Outbox, Outgoing},
 };
 
@@ -173,7 +174,7 @@ struct Frames {
 
 impl Queue {
     fn frames(&self) -> MutexGuard<'_, Frames> {
-        self.frames.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.frames)
     }
 
     /// Returns true if a message waits, or `None` if the queue is empty and has ended.

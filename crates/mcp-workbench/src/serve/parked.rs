@@ -4,7 +4,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -20,6 +20,7 @@ use crate::{
     call::Principal,
     era::{INPUT_RESPONSES, REQUEST_STATE},
     seal::{SealPurpose, Sealer},
+    sync::lock,
     wire::Request,
 };
 
@@ -147,7 +148,7 @@ impl ParkedCalls {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 }
 

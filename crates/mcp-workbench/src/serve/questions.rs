@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use super::output::ClientOutput;
 use crate::{
     call::{AnswerFuture, Question},
+    sync::lock,
     wire::{self, Answer, Response},
 };
 
@@ -69,7 +70,7 @@ impl Questions {
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Answer>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.open)
     }
 }
 

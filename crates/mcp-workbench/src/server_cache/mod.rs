@@ -16,7 +16,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::{
-        Mutex, PoisonError,
+        Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -24,7 +24,7 @@ use std::{
 
 use thiserror::Error;
 
-use crate::{config::Secrets, private_files};
+use crate::{config::Secrets, private_files, sync::lock};
 use eviction::MAX_FILE_BYTES;
 use key::Salt;
 pub(crate) use key::{CacheKey, Subject};
@@ -101,7 +101,7 @@ impl ServerCache {
     /// Returns the key of a subject, or `None` if nothing can be stored under it yet.
     pub(crate) fn key(&self, subject: &Subject<'_>) -> Option<CacheKey> {
         let folder = self.folder().filter(|it| is_safe(it))?;
-        let mut salt = self.salt.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut salt = lock(&self.salt);
         if salt.is_none() {
             *salt = Salt::read(folder);
         }
@@ -180,7 +180,7 @@ impl ServerCache {
     /// Returns the salt in the folder, and creates it if there is none. It is read again at each update, because the
     /// user may have deleted the folder.
     fn stored_salt(&self, folder: &Path) -> io::Result<Salt> {
-        let mut known = self.salt.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.salt);
         let salt = match Salt::read(folder) {
             Some(salt) => salt,
             None => Salt::make(folder, known.take())?,

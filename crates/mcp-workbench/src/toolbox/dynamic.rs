@@ -4,12 +4,14 @@
 use std::{
     collections::HashMap,
     fmt::Write,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use ident::ToolIdentifier;
 use rawjson::{ObjectText, RawJson};
 use sha2::{Digest, Sha256};
+
+use crate::sync::lock;
 
 /// The number of characters that the hash takes in a name, its underscore included.
 const HASH_CHARACTERS: usize = 9;
@@ -67,7 +69,7 @@ impl Registry {
     }
 
     fn names(&self) -> MutexGuard<'_, Names> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.names)
     }
 }
 

@@ -6,13 +6,13 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use ident::{ServerIdentifier, ToolIdentifier};
 use rawjson::RawJson;
 
-use crate::call::Owner;
+use crate::{call::Owner, sync::lock};
 
 /// The number of links that are recorded for all clients.
 const MAX_LINKS: usize = 10_000;
@@ -68,7 +68,7 @@ impl Links {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -22,6 +22,7 @@ use crate::{
     config::{self, Connect},
     downstream::{Phase, Pool, ServerHandle, ToolList},
     offload::offload,
+    sync::lock,
 };
 
 /// A toolbox of the configuration with its current state.
@@ -109,7 +110,7 @@ impl Toolbox {
     }
 
     fn last_opened(&self) -> MutexGuard<'_, Option<Arc<Opened>>> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.opened)
     }
 
     /// Returns the known tools of its servers; an empty catalogue while it is not open.

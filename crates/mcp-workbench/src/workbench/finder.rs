@@ -3,7 +3,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -24,6 +24,7 @@ use crate::{
         ConnectError, Phase, ServerHandle, ToolDefinition, ToolList, Urgency, load_cached_lists,
     },
     offload::offload,
+    sync::lock,
     toolbox::ServerFailure,
 };
 
@@ -290,7 +291,7 @@ impl Finder {
     }
 
     fn late(&self) -> MutexGuard<'_, HashSet<ServerIdentifier>> {
-        self.late.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.late)
     }
 
     /// Updates the index and searches it. `configured` are all toolboxes.

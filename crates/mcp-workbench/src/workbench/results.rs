@@ -3,7 +3,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -19,6 +19,7 @@ use crate::{
     budget::{Address, Cut, Pages, Syntax, View},
     call::Owner,
     config::Config,
+    sync::lock,
 };
 
 /// The maximum number of stored results.
@@ -249,7 +250,7 @@ impl Results {
     }
 
     fn store(&self) -> MutexGuard<'_, Store> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.store)
     }
 }
 

@@ -43,6 +43,7 @@ const LAYERS: &[&str] = &[
     "telemetry",
     "near",
     "visible",
+    "sync",
 ];
 
 /// Modules that do no IO and know nothing of time or tasks.

@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, IsTerminal},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -12,7 +12,7 @@ use super::{
     cut,
     style::{is_capable, width_of},
 };
-use crate::{cli::output, config::Environment, visible::visible};
+use crate::{cli::output, config::Environment, sync::lock, visible::visible};
 
 /// Work that ends earlier shows no progress.
 const APPEARS_AFTER: Duration = Duration::from_secs(1);
@@ -166,7 +166,7 @@ impl Progress {
 
     fn state(&self) -> Option<MutexGuard<'_, ProgressState>> {
         let state = self.state.as_ref()?;
-        Some(state.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(lock(state))
     }
 }
 

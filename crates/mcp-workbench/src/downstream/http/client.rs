@@ -3,7 +3,7 @@
 
 use std::{
     future::poll_fn,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -25,7 +25,10 @@ use super::{
     body::MessageBody,
     connection::{ExchangeError, HttpConnection},
 };
-use crate::dial::{ConnectFault, Connector};
+use crate::{
+    dial::{ConnectFault, Connector},
+    sync::lock,
+};
 
 /// Upper bound on idle connections: as many as calls may run.
 const MAX_IDLE: usize = 64;
@@ -185,7 +188,7 @@ impl Client {
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<HttpConnection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.idle)
     }
 }
 

@@ -4,14 +4,14 @@
 use std::{
     io,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     task::{Context, Poll, ready},
 };
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::body::{BacklogShare, SendState};
-use crate::dial::Stream;
+use crate::{dial::Stream, sync::lock};
 
 /// The request that a connection carries, as its stream and its owner see it.
 #[derive(Default)]
@@ -71,7 +71,7 @@ impl Watcher {
     }
 
     fn lock(&self) -> MutexGuard<'_, WatchedRequest> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
     os::unix::process::CommandExt,
     pin::Pin,
     process::{Child, Command, Stdio},
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock},
     time::Duration,
 };
 
@@ -30,7 +30,7 @@ use super::{
     guard::Guard,
     sweep::{HeldProcess, MARKER_VARIABLE, QUIET_ROUNDS, children},
 };
-use crate::rare::Rare;
+use crate::{rare::Rare, sync::lock};
 
 /// Upper bound on the rounds of a sweep, and the pause between two rounds.
 const MAX_SWEEP_ROUNDS: u32 = 100;
@@ -247,7 +247,7 @@ impl ProcessTable {
     }
 
     fn state(&self) -> MutexGuard<'_, TableState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tool list of a server in the cache: read once, when a toolbox is opened or searched without starting the
 //! server, and written after the server listed its tools.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::{
     config::{Secrets, Server},
@@ -16,6 +16,7 @@ use crate::{
     lock::ServerPins,
     offload::run_blocking,
     server_cache::{CachedProtocol, NotCached},
+    sync::lock,
 };
 
 /// The cached list of one server.
@@ -117,7 +118,7 @@ impl CachedList {
     }
 
     fn state(&self) -> MutexGuard<'_, CachedListState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -14,6 +14,7 @@ use super::{
     timed_stream::Turns,
     unread::{Rank, StoredBytes},
 };
+use crate::sync::lock;
 
 /// All open connections of a listener.
 pub(super) struct Connections {
@@ -121,7 +122,7 @@ impl Connections {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::{
     collections::HashMap,
     fmt::Write,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -20,6 +20,7 @@ use super::{
 use crate::{
     call::Principal,
     serve::{ServeContext, changes, connection::Connection, output::ClientOutput},
+    sync::lock,
 };
 
 pub(super) struct Session {
@@ -78,7 +79,7 @@ impl Session {
     }
 
     fn used(&self) -> MutexGuard<'_, Instant> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.used)
     }
 
     /// Notifies the client of changes, until the session ends.
@@ -180,7 +181,7 @@ impl Sessions {
     }
 
     fn table(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 }
 

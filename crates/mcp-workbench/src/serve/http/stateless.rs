@@ -6,7 +6,7 @@ use std::{
     convert::Infallible,
     pin::Pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll},
@@ -34,6 +34,7 @@ use crate::{
     call::Principal,
     era::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION},
     serve::{ServeContext, batch::ReplyPlace, connection::Connection, output::ClientOutput},
+    sync::lock,
     wire::{CallOutline, Frame, Message, Request, code},
     workbench::Workbench,
 };
@@ -119,7 +120,7 @@ impl Stateless {
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<u64, Arc<Connection>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.running)
     }
 }
 

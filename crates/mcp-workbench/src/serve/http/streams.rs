@@ -4,7 +4,7 @@
 
 use std::{
     future::poll_fn,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     task::{Context, Poll},
 };
 
@@ -15,7 +15,7 @@ use super::{
     stream_state::{Event, Reader, Retention, Stream, StreamsState},
     unread::{StoredBytes, UnreadBudget},
 };
-use crate::wire::Frame;
+use crate::{sync::lock, wire::Frame};
 
 /// The stream of a session for messages that belong to no request.
 pub(super) const STANDALONE: u64 = 0;
@@ -290,7 +290,7 @@ impl Streams {
     }
 
     fn state(&self) -> MutexGuard<'_, StreamsState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -1,15 +1,10 @@
 //! Timeouts that share one timer. A new timer for each wait would be most of the cost of waiting.
 
-use std::{
-    future::poll_fn,
-    pin::pin,
-    sync::{Mutex, PoisonError},
-    task::Poll,
-};
+use std::{future::poll_fn, pin::pin, sync::Mutex, task::Poll};
 
 use tokio::time::Instant;
 
-use crate::alarm::Alarm;
+use crate::{alarm::Alarm, sync::lock};
 
 /// A timer for repeated waits, one at a time.
 #[derive(Default)]
@@ -23,7 +18,7 @@ impl WaitTimer {
             if let Poll::Ready(output) = future.as_mut().poll(context) {
                 return Poll::Ready(Some(output));
             }
-            let mut timer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut timer = lock(&self.0);
             timer.poll_wait(end, context).map(|()| None)
         })
         .await

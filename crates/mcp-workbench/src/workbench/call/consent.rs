@@ -8,7 +8,7 @@
 use std::{
     collections::HashMap,
     future::pending,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -26,6 +26,7 @@ use crate::{
     downstream::{ServerHandle, can_answer},
     era::{Era, REQUEST_STATE, ResultType, result_type},
     policy::permissions::{Approval, NoAnswer, NotPermitted, Offer, Reason, answer, question},
+    sync::lock,
     wire::Answer,
 };
 
@@ -229,7 +230,7 @@ impl Consents {
     }
 
     fn state(&self) -> MutexGuard<'_, Granted> {
-        self.granted.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.granted)
     }
 }
 
