@@ -1,7 +1,6 @@
 //! Events of servers that concern all clients, not only the caller of one call.
 
 use ident::ServerIdentifier;
-use ident::ServerIdentifier;
 use rawjson::RawJson;
 
 /// An event of one server.
