@@ -350,7 +350,7 @@ async fn send(peer: Arc<Peer>, frame: Frame, share: BacklogShare) {
     match timeout(peer.times.connect, sent).await {
         Ok(Ok(response)) => discard(response).await,
         Ok(Err(error)) => {
-            tracing::debug!("failed to send a message: {}", error.into_setback().fault)
+            tracing::debug!("failed to send a message: {}", error.into_setback().fault);
         }
         Err(_) => tracing::debug!("timed out sending a message"),
     }

@@ -185,7 +185,7 @@ impl ProcessTable {
                     state.guard = Some(guard);
                 }
                 Err(error) => {
-                    tracing::warn!("servers will keep running if the workbench is killed: {error}")
+                    tracing::warn!("servers will keep running if the workbench is killed: {error}");
                 }
             }
         }

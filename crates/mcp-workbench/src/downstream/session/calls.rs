@@ -43,7 +43,7 @@ pub(crate) struct Calls {
     queue: VecDeque<WaitingCall>,
     queued_bytes: usize,
     times: ServerTimes,
-    cancelled_calls: CancelledCalls,
+    cancelled: CancelledCalls,
     /// The subscriptions to restore after a restart.
     resubscriptions: Resubscriptions,
     /// The form of requests to the server.
@@ -74,7 +74,7 @@ impl Calls {
             queue: VecDeque::new(),
             queued_bytes: 0,
             times,
-            cancelled_calls: CancelledCalls::default(),
+            cancelled: CancelledCalls::default(),
             resubscriptions,
             dialect,
             client_meta: ClientMeta::default(),
@@ -271,7 +271,7 @@ impl Calls {
         link: &mut Link,
     ) -> Option<(PendingRequest, Answer)> {
         let Some(asked) = self.pending.remove(id) else {
-            if self.cancelled_calls.answered(id) {
+            if self.cancelled.answered(id) {
                 tasks::cancel_late(self, &answer, link);
             }
             return None;
@@ -376,7 +376,7 @@ impl Calls {
     /// Records a cancelled call, if it may have reached the server.
     fn note_cancelled(&mut self, id: u64, call: &PendingCall, outcome: Outcome, now: Instant) {
         if outcome == Outcome::Unknown {
-            self.cancelled_calls.note(id, call, now);
+            self.cancelled.note(id, call, now);
         }
     }
 
@@ -400,7 +400,7 @@ impl Calls {
 
     /// Returns the client of a message that names no request, if there can be only one.
     pub(crate) fn only_client(&self, asks: &Asks) -> Option<&Arc<dyn ClientHandle>> {
-        attribution::meant(&self.at_work(asks), &self.cancelled_calls, Instant::now())
+        attribution::meant(&self.at_work(asks), &self.cancelled, Instant::now())
     }
 
     /// Returns the client that gets a question, if the question can belong to one principal only.
@@ -410,7 +410,7 @@ impl Calls {
         can_answer: impl Fn(&Arc<dyn ClientHandle>) -> bool,
     ) -> Option<Addressee> {
         let at_work = self.at_work(asks);
-        attribution::addressee(&at_work, &self.cancelled_calls, Instant::now(), can_answer)
+        attribution::addressee(&at_work, &self.cancelled, Instant::now(), can_answer)
     }
 
     /// Returns the pending calls of the server, oldest first.
