@@ -85,7 +85,7 @@ fn without_a_browser_the_address_is_printed_and_what_it_led_to_can_be_pasted() {
         ("what is this?", "this is not the address"),
         (
             "http://127.0.0.1:1/callback?state=x&code=y",
-            "another attempt",
+            "a different sign-in",
         ),
     ] {
         login.workbench.send_line(pasted);

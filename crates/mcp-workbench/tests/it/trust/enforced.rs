@@ -200,10 +200,7 @@ fn without_a_lock_file_that_can_be_used_everything_is_closed() {
         ),
         (Some(conflict), "line 1 is a merge conflict marker"),
         (Some(doubled), "duplicate key toolboxes.dev.fs"),
-        (
-            Some(lock.replace("sha256-", "sha1-")),
-            "is not what it should be",
-        ),
+        (Some(lock.replace("sha256-", "sha1-")), "is invalid"),
         (
             Some("{\"layout\": 1, \"pin\": \"enforce\", \"toolboxes\": {}}".to_owned()),
             "it is not in the lock file",

@@ -126,7 +126,7 @@ fn a_lock_file_that_others_may_write_approves_nothing() {
     let set_mode =
         |mode| fs::set_permissions(world.lock_file(), fs::Permissions::from_mode(mode)).unwrap();
     set_mode(0o666);
-    let words = "every user of this machine may write it, and so approve anything; chmod o-w '";
+    let words = "every user of this machine can write it and so approve anything; chmod o-w '";
     let refused = world.connect().open("dev");
     assert!(
         refused.failed() && refused.error().contains(words),
