@@ -32,7 +32,6 @@ mod cli;
 mod clients;
 mod config;
 mod contain;
-mod demo;
 mod dial;
 mod downstream;
 mod era;

@@ -42,11 +42,12 @@ use std::{
     process::ExitCode,
 };
 
+use ::demo::DemoServer;
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing::level_filters::LevelFilter;
 
 use self::switch::Switch;
-use crate::{config::Environment, demo::DemoServer, telemetry};
+use crate::{config::Environment, telemetry};
 
 /// The program name as a user types it.
 const PROGRAM: &str = "mcp-workbench";
@@ -186,7 +187,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let config = arguments.config.as_deref();
     let done = match arguments.command {
         None => serve::run_stdio(config, &environment),
-        Some(command) => run(command, config, &environment, colour),
+        Some(command) => run(command, config, &environment),
     };
     match done {
         Ok(code) => code,
@@ -194,12 +195,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn run(
-    command: Command,
-    config: Option<&Path>,
-    environment: &Environment,
-    colour: bool,
-) -> CommandResult {
+fn run(command: Command, config: Option<&Path>, environment: &Environment) -> CommandResult {
     match command {
         Command::Serve(arguments) => serve::run(config, arguments, environment),
         Command::Init(arguments) => init::run(config, &arguments, environment),
@@ -224,7 +220,7 @@ fn run(
         Command::Auth(arguments) => oauth::run(config, &arguments, environment),
         Command::Demo {
             print_config: false,
-        } => demo::run(colour),
+        } => demo::run(environment),
         Command::Demo { print_config: true } => demo::print_config(),
         Command::Schema => Ok(schema::run()),
         Command::Completions(arguments) => completions::run(&arguments),

@@ -14,7 +14,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     CommandResult,
     configuration::{ConfigurationError, UnknownName, load_configuration},
-    demo::program,
+    demo::{self, program},
     http::{HttpArguments, HttpError},
     output,
     reload::{self, ReloadSignal, Source},
@@ -22,7 +22,6 @@ use super::{
 };
 use crate::{
     config::{Environment, Loaded, ToolMode, parse},
-    demo,
     serve::{
         http::{ENDPOINT_PATH, HttpListener, HttpOptions},
         stdio::{self, ServeEnd},

@@ -12,7 +12,6 @@ const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 const LAYERS: &[&str] = &[
     "main",
     "cli",
-    "demo",
     "serve",
     "meta",
     "workbench",
@@ -80,15 +79,13 @@ const PRIVILEGES: &[Privilege] = &[
         allowed: &[
             "downstream/process/",
             "downstream/stdio.rs",
-            "demo/",
-            "cli/demo",
             "cli/oauth/browser.rs",
         ],
     },
     Privilege {
         what: "print",
         texts: &["println!", "print!("],
-        allowed: &["cli/output.rs", "demo/"],
+        allowed: &["cli/output.rs"],
     },
     Privilege {
         what: "read the environment",
@@ -230,10 +227,10 @@ fn none(findings: &[String]) {
 
 #[test]
 fn groups_of_imports_are_understood() {
-    let code = "use crate::{\n    config::{Config, Server},\n    ident::Name,\n    wire,\n};\nuse crate::call::Call;\nfn f(x: crate::era::Era) {}\npub(crate) fn g() {}\n$crate::demo";
+    let code = "use crate::{\n    config::{Config, Server},\n    ident::Name,\n    wire,\n};\nuse crate::call::Call;\nfn f(x: crate::era::Era) {}\npub(crate) fn g() {}\n$crate::rare";
     assert_eq!(
         used_modules(code),
-        ["config", "ident", "wire", "call", "era", "demo"]
+        ["config", "ident", "wire", "call", "era", "rare"]
     );
 }
 
@@ -259,9 +256,6 @@ fn a_module_uses_only_what_stands_below_it() {
             let Some(other) = layer(&used) else { continue };
             if other < own {
                 findings.push(format!("{}: {module} uses {used}", source.path));
-            }
-            if used == "demo" && !["cli", "demo"].contains(&module) {
-                findings.push(format!("{}: only cli uses demo", source.path));
             }
         }
     }

@@ -175,8 +175,19 @@ fn the_demo_runs_by_itself() {
     assert!(finished.status.success(), "{}", all_output(&finished));
     assert!(!demo.setup.path("cache/mcp-workbench").exists());
     let stdout = finished.stdout.join("\n");
-    for word in ["open_toolbox", "use_tool", "## Available Toolboxes"] {
-        assert!(stdout.contains(word), "no {word:?} in {stdout}");
+    for text in [
+        "\n1. Connect ",
+        "| ## Available Toolboxes",
+        "open_toolbox  Open a toolbox",
+        "error   Error: Toolbox 'desk' is not open.",
+        "3 servers started and connected, 6 tools",
+        "\"value\":112}",
+        "answer  {\"notes\":[{\"id\":1,",
+        "Tool 'evalute' not found in server 'calculator'",
+        "\n9. Hang up ",
+        "\"serve\",",
+    ] {
+        assert!(stdout.contains(text), "no {text:?} in {stdout}");
     }
 }
 

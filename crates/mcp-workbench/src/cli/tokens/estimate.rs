@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// Definitions of the demo. Those of published servers are in `tests/real/tokens.rs`.
+    /// Definitions of small servers. Those of published servers are in `tests/real/tokens.rs`.
     #[test]
     fn definitions_are_counted_within_five_percent() {
         let cases = [

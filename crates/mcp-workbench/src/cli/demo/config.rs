@@ -1,11 +1,18 @@
 //! The demo's configuration, and the snippet that makes a client use it.
 
+use ::demo::DemoServer;
 use serde_json::{Map, Value, json};
 
-use super::servers::DemoServer;
 use crate::config::escape_references;
 
 pub(super) const TOOLBOX: &str = "desk";
+
+/// The toolbox and the server of the demo's own client.
+pub(super) const CLIENT_TOOLBOX: &str = "demo";
+pub(super) const CLIENT_SERVER: &str = "workbench";
+
+/// Time limit for a call of the demo's own client.
+const CALL_TIMEOUT_MS: u64 = 10_000;
 
 const DESCRIPTION: &str = "A clock, a calculator and a notes store that need nothing installed";
 
@@ -14,13 +21,13 @@ const DESCRIPTION: &str = "A clock, a calculator and a notes store that need not
 /// `program` is the `mcp-workbench` binary, best as an absolute path. The result is an ordinary configuration
 /// file: it can be saved and edited. Its member `_client`, which the workbench ignores, is the value of
 /// [`client_snippet`].
-pub(crate) fn configuration(program: &str) -> String {
+pub(in crate::cli) fn configuration(program: &str) -> String {
     let servers: Map<String, Value> = DemoServer::ALL
         .into_iter()
         .map(|server| (server.name().to_owned(), entry(program, server)))
         .collect();
     let configuration = json!({
-        "_client": client_configuration(program),
+        "_client": client_entry(program),
         "toolboxes": {
             TOOLBOX: { "description": DESCRIPTION, "mcpServers": servers }
         }
@@ -28,13 +35,29 @@ pub(crate) fn configuration(program: &str) -> String {
     format!("{configuration:#}\n")
 }
 
-/// Returns the entry for the configuration of an MCP client that uses the demo, pretty-printed, without a line
-/// feed at its end.
-pub(crate) fn client_snippet(program: &str) -> String {
-    format!("{:#}", client_configuration(program))
+/// Returns the configuration of the demo's own client, whose only server is `mcp-workbench serve --demo`.
+pub(super) fn client_configuration(program: &str) -> String {
+    let server = json!({
+        "command": escape_references(program),
+        "args": ["serve", "--demo"],
+        "era": "legacy",
+        "callTimeoutMs": CALL_TIMEOUT_MS
+    });
+    json!({
+        "toolboxes": {
+            CLIENT_TOOLBOX: { "description": "The demo", "mcpServers": { CLIENT_SERVER: server } }
+        }
+    })
+    .to_string()
 }
 
-fn client_configuration(program: &str) -> Value {
+/// Returns the entry for the configuration of an MCP client that uses the demo, pretty-printed, without a line
+/// feed at its end.
+pub(super) fn client_snippet(program: &str) -> String {
+    format!("{:#}", client_entry(program))
+}
+
+fn client_entry(program: &str) -> Value {
     json!({
         "mcpServers": {
             "workbench": { "command": program, "args": ["serve", "--demo"] }

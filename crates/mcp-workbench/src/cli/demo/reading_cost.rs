@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::downstream::ToolList;
+
 /// Numbers of characters, of JSON as sent and of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReadingCost {
@@ -17,30 +19,24 @@ pub(super) struct ReadingCost {
     pub(super) opened: usize,
 }
 
-/// Counts the characters, given the workbench's instructions, its meta-tools, and the result of `open_toolbox` as
-/// text and as JSON.
-pub(super) fn measure(
-    instructions: &str,
-    meta_tools: &[Value],
-    answer: &str,
-    toolbox: &Value,
-) -> ReadingCost {
-    let tools = toolbox["tools"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let own_words = toolbox["instructions"].as_object();
-    let own_words = own_words.into_iter().flat_map(|servers| servers.values());
-    let at_start = characters(instructions) + meta_tools.iter().map(json_length).sum::<usize>();
+/// Counts the characters, given the instructions and meta-tools of the workbench, and the result of `open_toolbox`.
+pub(super) fn measure(meta_tools: &ToolList, answer: &str) -> ReadingCost {
+    let toolbox: Value = serde_json::from_str(answer).unwrap_or_default();
+    let tools = toolbox["tools"].as_array().map_or(&[][..], Vec::as_slice);
+    let instructions = toolbox["instructions"].as_object().into_iter();
+    let instructions = instructions.flat_map(|it| it.values().filter_map(Value::as_str));
+    let own_instructions = meta_tools.introduction.instructions.as_deref();
+    let definitions = meta_tools.tools().iter();
+    let at_start = characters(own_instructions.unwrap_or_default())
+        + definitions
+            .map(|tool| characters(tool.definition.as_str()))
+            .sum::<usize>();
     ReadingCost {
         direct: tools.iter().map(original_length).sum::<usize>()
-            + own_words
-                .filter_map(Value::as_str)
-                .map(characters)
-                .sum::<usize>(),
+            + instructions.map(characters).sum::<usize>(),
         tools: tools.len(),
         at_start,
-        meta_tools: meta_tools.len(),
+        meta_tools: meta_tools.tools().len(),
         opened: at_start + characters(answer),
     }
 }
@@ -51,11 +47,7 @@ fn original_length(tool: &Value) -> usize {
     if let Some(members) = tool.as_object_mut() {
         members.retain(|name, _| name != "server" && name != "toolbox");
     }
-    json_length(&tool)
-}
-
-fn json_length(value: &Value) -> usize {
-    characters(&value.to_string())
+    characters(&tool.to_string())
 }
 
 fn characters(text: &str) -> usize {
@@ -70,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_way_is_counted_from_the_messages() {
+    fn the_members_of_the_workbench_are_not_counted() {
         let toolbox = json!({
             "tools": [
                 {"name": "a", "server": "s", "toolbox": "t"},
@@ -79,21 +71,17 @@ mod tests {
             "instructions": {"s": "be kind"}
         });
         let answer = toolbox.to_string();
+        let mut meta_tools = ToolList::default();
+        meta_tools.introduction.instructions = Some("hello".to_owned());
         assert_eq!(
-            measure("hello", &[json!({"name": "m"})], &answer, &toolbox),
+            measure(&meta_tools, &answer),
             ReadingCost {
                 direct: 12 + 12 + 7,
                 tools: 2,
-                at_start: 5 + 12,
-                meta_tools: 1,
-                opened: 5 + 12 + answer.chars().count(),
+                at_start: 5,
+                meta_tools: 0,
+                opened: 5 + answer.chars().count(),
             }
         );
-    }
-
-    #[test]
-    fn an_empty_toolbox_counts_nothing() {
-        let reading = measure("", &[], "{}", &json!({}));
-        assert_eq!((reading.direct, reading.tools, reading.opened), (0, 0, 2));
     }
 }
