@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// How long a target may take until it listens, and how often that is tried.
-const PATIENCE: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 const PACE: Duration = Duration::from_millis(2);
 
 /// A process that listens, and the connections to it. Dropping it ends the process.
@@ -227,7 +227,7 @@ impl Connection {
         let began = Instant::now();
         loop {
             match Self::open(address) {
-                Err(_) if began.elapsed() < PATIENCE => thread::park_timeout(PACE),
+                Err(_) if began.elapsed() < CONNECT_TIMEOUT => thread::park_timeout(PACE),
                 done => return done,
             }
         }

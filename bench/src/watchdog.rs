@@ -20,13 +20,13 @@ const PACE: Duration = Duration::from_secs(1);
 static DEADLINES: Mutex<BTreeMap<u32, Instant>> = Mutex::new(BTreeMap::new());
 static STARTED: Once = Once::new();
 
-/// A child of ours that is watched until it is dropped.
+/// A child process that is watched until it is dropped.
 pub(crate) struct Watched {
     child: Child,
 }
 
 impl Watched {
-    /// Watches over a child of ours.
+    /// Watches a child process.
     pub(crate) fn new(child: Child) -> Self {
         STARTED.call_once(|| {
             thread::spawn(watch);
@@ -80,7 +80,7 @@ fn watch() {
     }
 }
 
-/// Sends a signal to a child of ours that was not waited for yet.
+/// Sends a signal to a child process that was not waited for yet.
 fn end(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, signal);

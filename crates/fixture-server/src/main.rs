@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     };
     if script.ignore_term && !arguments.iter().any(|argument| argument == TERM_IGNORED) {
         let error = children::become_deaf_to_term(&arguments, TERM_IGNORED);
-        output::stderr_line(&format!("fixture-server: cannot start anew: {error}"));
+        output::stderr_line(&format!("fixture-server: cannot restart: {error}"));
         return ExitCode::from(71);
     }
     let server = Arc::new(Server::new(script, arguments));

@@ -359,7 +359,7 @@ impl<'a> Key<'a> {
     }
 }
 
-/// Where a value stands in a text.
+/// The position of a value in a text.
 pub type Span = std::ops::Range<usize>;
 
 /// Walks the object at `at`: `visit` gets each key and where its value begins, goes past the value and returns where

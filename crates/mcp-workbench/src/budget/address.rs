@@ -41,7 +41,7 @@ impl Address {
         }
     }
 
-    /// Parses an address; `None` if it is not one of ours.
+    /// Parses an address; `None` if the workbench did not make it.
     pub(crate) fn parse(uri: &str) -> Option<Self> {
         Self::parse_path(uri.strip_prefix(PREFIX)?)
     }

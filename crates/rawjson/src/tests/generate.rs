@@ -29,12 +29,12 @@ pub(crate) fn odd_tokens() -> BoxedStrategy<Tokens> {
     tokens(ODD_STRING)
 }
 
-/// A string as it stands in JSON text.
+/// A string as JSON text.
 pub(crate) fn clean_string() -> impl Strategy<Value = String> {
     CLEAN_STRING
 }
 
-/// A number as it stands in JSON text.
+/// A number as JSON text.
 pub(crate) fn number() -> impl Strategy<Value = String> {
     NUMBER
 }
@@ -87,7 +87,7 @@ pub(crate) fn object_text() -> impl Strategy<Value = String> {
     object(CLEAN_STRING, clean_tokens(), 0..5).prop_map(|tokens| tokens.concat())
 }
 
-/// Members as key and value, each as it stands in the text.
+/// Members as key and value, each as JSON text.
 pub(crate) fn members() -> impl Strategy<Value = Vec<(String, String)>> {
     let value = clean_tokens().prop_map(|tokens| tokens.concat());
     prop::collection::vec((CLEAN_STRING, value), 0..6)

@@ -233,7 +233,7 @@ fn relation(server: &DiscoveredServer, known: &[OwnServer], program: &str) -> Re
     };
     let identity = identity(&imported.entry);
     let disabled = imported.entry.get("disabled").is_some();
-    // `min` prefers an enabled server of ours: `false` sorts first.
+    // `min` prefers an enabled entry for the workbench: `false` sorts first.
     let same = known.iter().filter(|it| it.identity == identity);
     match (identity.is_some(), same.map(|it| it.disabled).min()) {
         // A disabled entry of the client is a duplicate even if ours is disabled too.

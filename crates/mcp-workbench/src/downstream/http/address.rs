@@ -109,7 +109,7 @@ fn credentials(url: &Url) -> Option<HeaderValue> {
 /// Returns the error for an address that cannot be requested.
 pub(super) fn unusable() -> ConnectError {
     ConnectError::UnusableUrl {
-        reason: "it cannot stand in a request".to_owned(),
+        reason: "it is not a valid request target".to_owned(),
     }
 }
 

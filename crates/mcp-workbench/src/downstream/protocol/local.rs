@@ -47,7 +47,7 @@ impl LocalRequest {
                 }
             }
             Self::Subscription => {
-                let message = "the server does not tell of single resources";
+                let message = "the server does not support subscriptions to single resources";
                 call.answer(Err(CallError::refusal(
                     code::METHOD_NOT_FOUND,
                     message,

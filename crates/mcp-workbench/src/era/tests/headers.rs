@@ -1,4 +1,4 @@
-//! The headers of modern requests: their values, and the arguments that stand in them.
+//! The headers of modern requests: their values, and the arguments in them.
 
 use rawjson::RawJson;
 

@@ -172,7 +172,7 @@ static PARSED: LazyLock<Vec<(Instruction, Vec<Slot>)>> = LazyLock::new(|| {
 fn parsed(rule: &'static str) -> Vec<Slot> {
     let slots = rule.split(' ').map(|slot| {
         if let Some(count) = slot.strip_prefix('*') {
-            return Slot::Gap(count.parse().expect("a rule of ours"));
+            return Slot::Gap(count.parse().expect("the rules are constants"));
         }
         match slot.strip_suffix('?') {
             Some(words) => Slot::Optional(words.split('|').collect()),

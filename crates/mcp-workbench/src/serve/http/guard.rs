@@ -130,7 +130,7 @@ impl Guard {
         }
     }
 
-    /// Returns true if a host is one of ours. Without a port it has the default one.
+    /// Returns true if a host is one that we serve. Without a port it has the default one.
     fn is_ours(&self, host: Host<'_>, default_port: u16, local: SocketAddr) -> bool {
         let our_port = host.port.unwrap_or(default_port) == self.address.port();
         let local = local.ip().to_canonical();

@@ -171,8 +171,8 @@ fn open_questions_suspend_the_silence_timeout_but_not_the_total() {
     pending.question_closed(client);
     assert!(pending.expire(at).is_empty(), "another question is open");
     pending.question_closed(client);
-    let anew = pending.next_expiry().expect("a call expires");
-    assert!(anew >= at && pending.expire(anew - MOMENT).is_empty());
+    let later = pending.next_expiry().expect("a call expires");
+    assert!(later >= at && pending.expire(later - MOMENT).is_empty());
     pending.question_opened(client);
     let total = pending.next_expiry().expect("it looks again") + MAX_CALL;
     let expired = pending.expire(total);
