@@ -117,7 +117,7 @@ impl<'a> Cursor<'a> {
             let text = &self.scanner.bytes()[start + 1..self.at - 1];
             return Some(Cow::Borrowed(std::str::from_utf8(text).ok()?));
         }
-        let string = { self.value.as_bytes() }.slice(start..self.at);
+        let string = self.value.as_bytes().slice(start..self.at);
         Some(Cow::Owned(RawJson::trusted(string).as_text()?.into_owned()))
     }
 
@@ -132,7 +132,7 @@ impl<'a> Cursor<'a> {
     fn plain_string(&mut self, at: usize) -> Option<(&'a [u8], usize)> {
         let end = self.scanner.string(at).ok()?;
         let inner = &self.scanner.bytes()[at + 1..end - 1];
-        { self.scanner.last_string_is_plain() }.then_some((inner, end))
+        self.scanner.last_string_is_plain().then_some((inner, end))
     }
 }
 

@@ -52,7 +52,10 @@ impl<'a> Cut<'a> {
             return None;
         }
         let mut reading = Reading::of(result)?;
-        let beside = { reading.structured.as_ref() }.map_or(0, |it| characters(it.as_str()));
+        let beside = reading
+            .structured
+            .as_ref()
+            .map_or(0, |it| characters(it.as_str()));
         let texts = characters(&reading.text);
         let characters_in_all = texts + beside;
         if characters_in_all <= budget {

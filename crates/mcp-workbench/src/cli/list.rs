@@ -138,7 +138,9 @@ impl Listing {
                 ToolMode::Dynamic => "dynamic",
                 ToolMode::Native(_) => "native",
             },
-            toolboxes: { config.toolboxes.values() }
+            toolboxes: config
+                .toolboxes
+                .values()
                 .map(|it| listed(&cache, it))
                 .collect(),
         }

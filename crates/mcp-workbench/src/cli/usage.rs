@@ -42,9 +42,10 @@ pub(super) fn with_suggestion(mut error: clap::Error) -> clap::Error {
 }
 
 fn suggestion(word: &str) -> Option<String> {
-    let other = { SYNONYMS.iter() }.find(|(words, _)| words.contains(&word));
+    let other = SYNONYMS.iter().find(|(words, _)| words.contains(&word));
     if let Some((_, commands)) = other {
-        let commands: Vec<String> = { commands.iter() }
+        let commands: Vec<String> = commands
+            .iter()
             .map(|it| format!("`{PROGRAM} {it}`"))
             .collect();
         return Some(format!("try {}", commands.join(", ")));

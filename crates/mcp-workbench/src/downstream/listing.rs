@@ -107,8 +107,9 @@ impl<'a> ListRules<'a> {
 
     /// Returns true if exactly this definition was approved with its finding.
     fn releases(&self, name: &ToolName, definition: &RawJson, code: &str) -> bool {
-        let tool = (name.as_str(), definition);
-        self.pins.is_some_and(|it| it.pins.releases(tool, code))
+        let name = name.as_str();
+        self.pins
+            .is_some_and(|it| it.pins.releases(name, definition, code))
     }
 
     fn finding_reason(&self, name: &ToolName, finding: &str) -> String {

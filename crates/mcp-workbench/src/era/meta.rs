@@ -203,8 +203,9 @@ pub fn are_modern(params: Option<&RawJson>) -> bool {
     params.is_some_and(|params| {
         // Almost no legacy request contains such a key, and the substring search costs next to nothing. The key may
         // be written with escapes.
-        let maybe = [&KEY_BEGIN, &ESCAPE].into_iter();
-        let maybe = { maybe }.any(|it| it.find(params.as_bytes()).is_some());
+        let maybe = [&KEY_BEGIN, &ESCAPE]
+            .into_iter()
+            .any(|it| it.find(params.as_bytes()).is_some());
         maybe
             && params
                 .member("_meta")

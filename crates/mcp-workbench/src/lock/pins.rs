@@ -385,7 +385,8 @@ impl Pins {
     pub(super) fn releases(
         &self,
         place: &ServerIdentifier,
-        (tool, definition): (&str, &RawJson),
+        tool: &str,
+        definition: &RawJson,
         code: &str,
     ) -> bool {
         let state = self.fresh();

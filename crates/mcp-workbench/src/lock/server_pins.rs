@@ -105,8 +105,8 @@ impl ServerPins {
 
     /// Returns true if the user has approved exactly this definition of a tool with its finding. This applies in every
     /// mode. `code` is that of the finding.
-    pub(crate) fn releases(&self, tool: (&str, &RawJson), code: &str) -> bool {
-        self.pins.releases(&self.place, tool, code)
+    pub(crate) fn releases(&self, tool: &str, definition: &RawJson, code: &str) -> bool {
+        self.pins.releases(&self.place, tool, definition, code)
     }
 
     /// Returns the reason why a tool with a finding is withheld, with the commands that show and approve it.

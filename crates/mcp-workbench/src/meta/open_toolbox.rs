@@ -133,8 +133,9 @@ async fn matching(
     let hits = workbench.explain(&wanted, hits.collect()).await;
     // Matches in the description of the toolbox or server fit all of its tools, so they count only if no tool matches
     // otherwise.
-    let any_speaks =
-        { hits.iter() }.any(|(_, explanation)| speaks_for_itself(explanation.as_ref()));
+    let any_speaks = hits
+        .iter()
+        .any(|(_, explanation)| speaks_for_itself(explanation.as_ref()));
     let query = query.to_owned();
     offload(opened.bytes(), move || {
         let hits = hits

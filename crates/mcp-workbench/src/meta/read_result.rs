@@ -81,7 +81,9 @@ pub(super) fn run(
             vec![page.to_owned(), place(&stored, address)]
         }
     };
-    let content = { texts.iter() }.map(|text| json!({ "type": "text", "text": text }));
+    let content = texts
+        .iter()
+        .map(|text| json!({ "type": "text", "text": text }));
     let content: Vec<_> = content.collect();
     Ok(RawJson::of(&json!({ "content": content })))
 }

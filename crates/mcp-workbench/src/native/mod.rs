@@ -337,8 +337,9 @@ fn capability(family: ServerFamily, catalogue: &[(ServerName, Arc<ToolList>)]) -
     match family {
         ServerFamily::Prompts => json!({ "listChanged": true }),
         ServerFamily::Resources => {
-            let introductions = catalogue.iter().map(|(_, list)| &list.introduction);
-            let subscribe = { introductions }.any(|it| it.subscriptions);
+            let subscribe = catalogue
+                .iter()
+                .any(|(_, list)| list.introduction.subscriptions);
             json!({ "subscribe": subscribe, "listChanged": true })
         }
         ServerFamily::Completions | ServerFamily::Logging => json!({}),

@@ -167,7 +167,7 @@ fn filter_of(changes: &Changes) -> RawJson {
         (PROMPTS, changes.prompts),
         (RESOURCES, changes.resources),
     ];
-    let told = { flags.into_iter() }.filter(|(_, told)| *told);
+    let told = flags.into_iter().filter(|(_, told)| *told);
     let filter = told.fold(ObjectText::new(), |text, (name, told)| {
         text.member(name, &told)
     });

@@ -64,6 +64,15 @@ pub struct CallOutline {
     is_there: bool,
 }
 
+/// The position of an object inside the parameters.
+#[derive(Clone, Copy)]
+struct Nesting {
+    /// The start of the parameters.
+    base: usize,
+    depth: usize,
+    level: Level,
+}
+
 impl CallOutline {
     /// Skips the parameters at `start`, which replace those of an earlier outline.
     pub(super) fn scan(
@@ -75,16 +84,21 @@ impl CallOutline {
             is_there: true,
             ..Self::default()
         };
-        self.walk(scanner, start, (start, 2), Level::Params)
+        let nesting = Nesting {
+            base: start,
+            depth: 2,
+            level: Level::Params,
+        };
+        self.walk(scanner, start, nesting)
     }
 
     fn walk(
         &mut self,
         scanner: &mut Scanner<'_>,
         at: usize,
-        (base, depth): (usize, usize),
-        level: Level,
+        nesting: Nesting,
     ) -> Result<usize, ScanFault> {
+        let Nesting { base, depth, level } = nesting;
         walk_members(scanner, at, |scanner, key, at| {
             let member = key.plain().and_then(|key| member(level, key));
             let is_string = scanner.peek(at) == b'"';
@@ -95,7 +109,10 @@ impl CallOutline {
                 _ => None,
             };
             let end = match inner {
-                Some(inner) => self.walk(scanner, at, (base, depth + 1), inner)?,
+                Some(level) => {
+                    let depth = depth + 1;
+                    self.walk(scanner, at, Nesting { base, depth, level })?
+                }
                 None => scanner.value(at, depth)?,
             };
             match member {

@@ -466,7 +466,9 @@ async fn follow_list(
             // The list from an earlier run is valid until the server sends its own.
             continue;
         };
-        let same = { known.as_ref() }.is_some_and(|known| Arc::ptr_eq(known, &tools));
+        let same = known
+            .as_ref()
+            .is_some_and(|known| Arc::ptr_eq(known, &tools));
         if !same {
             known = Some(tools);
             changes.send_modify(|changes| *changes += 1);

@@ -172,8 +172,10 @@ fn shown_tools(workbench: &Workbench, snapshot: &Snapshot) -> Vec<ShownTools> {
 fn announce(workbench: &Workbench, changes: &ConfigChanges, shows_new_tools: bool) {
     let mut native_differs = false;
     for (toolbox, changes_in_toolbox) in &changes.changed {
-        let is_native =
-            { workbench.native.as_ref() }.is_some_and(|it| it.toolbox().name() == toolbox);
+        let is_native = workbench
+            .native
+            .as_ref()
+            .is_some_and(|it| it.toolbox().name() == toolbox);
         if is_native {
             for server in changes_in_toolbox.servers() {
                 native_differs = true;

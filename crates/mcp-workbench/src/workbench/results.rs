@@ -278,7 +278,10 @@ impl Store {
 
 /// Returns the smallest budget of all servers, in characters.
 fn least_budget(config: &Config) -> usize {
-    let servers = { config.toolboxes.values() }.flat_map(|toolbox| toolbox.servers.values());
+    let servers = config
+        .toolboxes
+        .values()
+        .flat_map(|toolbox| toolbox.servers.values());
     let budgets = servers.filter_map(|server| server.max_result_chars);
     budgets.min().unwrap_or(usize::MAX)
 }

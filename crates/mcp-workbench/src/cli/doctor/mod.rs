@@ -118,7 +118,7 @@ fn examine_servers(
         let is_own = |it: &ProbedServer| it.probed.toolbox == toolbox.name;
         let (own, others) = found.drain(..).partition(is_own);
         found = others;
-        examine_toolbox(toolbox, own, (&config, environment), &cold)
+        examine_toolbox(toolbox, own, &config, environment, &cold)
     });
     Ok(reports.collect())
 }
@@ -149,12 +149,14 @@ fn cold_servers(config: &Config) -> Vec<(ToolboxName, ServerName)> {
 fn examine_toolbox(
     toolbox: &Toolbox,
     examined: Vec<ProbedServer>,
-    (config, environment): (&Config, &Environment),
+    config: &Config,
+    environment: &Environment,
     cold: &[(ToolboxName, ServerName)],
 ) -> ToolboxReport {
     let probed: Vec<&ProbeResult> = examined.iter().map(|it| &it.probed).collect();
     let mut findings = examine::of_toolbox(&probed, config);
-    let mut cold: Vec<String> = { cold.iter() }
+    let mut cold: Vec<String> = cold
+        .iter()
         .filter(|(of, _)| *of == toolbox.name)
         .map(|(_, server)| server.to_string())
         .collect();

@@ -53,7 +53,7 @@ impl Report {
     }
 
     fn unfinished(&self) -> usize {
-        { self.servers() }
+        self.servers()
             .filter(|it| it.probed.is_unfinished())
             .count()
     }

@@ -262,7 +262,7 @@ impl ExaminedServer {
     /// Returns the reason why the selected tool cannot be approved: its definition is invalid.
     pub(super) fn unapprovable(&self, chosen: &TrustSelection) -> Option<&str> {
         let tool = chosen.tool.as_ref()?;
-        let is_pinned = { self.pinned.iter() }.any(|it| it.tools.contains_key(tool));
+        let is_pinned = self.pinned.iter().any(|it| it.tools.contains_key(tool));
         let is_missing =
             matches!(&self.found, StartOutcome::Up { texts, .. } if !texts.contains_key(tool));
         let mut remarks = self.remarks.iter();

@@ -48,11 +48,12 @@ pub(super) fn apply(text: &str, mut splices: Vec<Splice>) -> String {
 pub(super) fn append(
     text: &str,
     object: &Object<'_>,
-    (key, value): (&str, &Value),
+    key: &str,
+    value: &Value,
     style: &Style,
 ) -> Vec<Splice> {
     let Some(last) = object.properties.last() else {
-        return vec![first(text, object, (key, value), style)];
+        return vec![first(text, object, key, value, style)];
     };
     let inner_end = object.end() - 1;
     let comma = comma(text, last.end()..inner_end);
@@ -79,7 +80,7 @@ pub(super) fn append(
 }
 
 /// Adds the first member to an object, after any comments in it.
-fn first(text: &str, object: &Object<'_>, (key, value): (&str, &Value), style: &Style) -> Splice {
+fn first(text: &str, object: &Object<'_>, key: &str, value: &Value, style: &Style) -> Splice {
     let inner = object.start() + 1..object.end() - 1;
     let pieces = pieces(text, inner.clone());
     let is_comment = |piece: &Piece| matches!(piece, Piece::LineComment | Piece::BlockComment);

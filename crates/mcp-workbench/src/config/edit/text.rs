@@ -64,7 +64,7 @@ impl JsoncText {
                 part: property.value.start()..property.value.end(),
                 by: render::value(value, line_indent(&self.text, property.start()), style),
             }],
-            None => splice::append(&self.text, object, (key, value), style),
+            None => splice::append(&self.text, object, key, value, style),
         })?;
         match (splices, path) {
             (Some(splices), _) => {

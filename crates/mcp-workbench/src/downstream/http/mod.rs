@@ -38,7 +38,7 @@ use tokio_util::task::TaskTracker;
 use self::{
     body::{BacklogShare, SendState},
     exchange::{Outgoing, discard, post},
-    peer::{HandshakeStage, Peer, PeerEvent, Route},
+    peer::{HandshakeStage, Peer, PeerEvent, Remote, Route},
     request::{RequestKind, RequestTask},
     running::RunningRequests,
 };
@@ -100,10 +100,14 @@ impl HttpLink {
         address::add_usual(&mut headers, &url, &client);
         let target = client.target(url).ok_or_else(address::unusable)?;
         let (sender, events) = mpsc::channel(EVENT_CAPACITY);
-        let reached = (client, target, headers);
+        let remote = Remote {
+            client,
+            target,
+            headers,
+        };
         let mut link = Self {
             peer: Arc::new(Peer::new(
-                reached,
+                remote,
                 oauth,
                 endpoint.secrets.clone(),
                 times,
@@ -178,8 +182,7 @@ impl HttpLink {
         };
         let task = self.requests.spawn(run_contained(task));
         let limit = kind.limit(self.peer.times);
-        self.running
-            .begin(id, (sending, task.abort_handle()), limit)
+        self.running.begin(id, sending, task.abort_handle(), limit)
     }
 
     /// Sends a notification or a response, without waiting for its delivery. A modern server gets requests only: it

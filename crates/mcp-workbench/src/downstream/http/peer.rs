@@ -117,10 +117,17 @@ pub(super) struct Peer {
     events: mpsc::Sender<PeerEvent>,
 }
 
+/// The address of a server, and the client and the headers to reach it.
+pub(super) struct Remote {
+    pub(super) client: Arc<Client>,
+    pub(super) target: Target,
+    pub(super) headers: HeaderMap,
+}
+
 impl Peer {
     /// Creates the state of a connection before its first request.
     pub(super) fn new(
-        (client, target, headers): (Arc<Client>, Target, HeaderMap),
+        remote: Remote,
         oauth: Option<OAuthClient>,
         secrets: Secrets,
         times: ServerTimes,
@@ -128,6 +135,11 @@ impl Peer {
     ) -> Self {
         const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
         const JSON: HeaderValue = HeaderValue::from_static("application/json");
+        let Remote {
+            client,
+            target,
+            headers,
+        } = remote;
         Self {
             client,
             headers: Arc::new(headers),

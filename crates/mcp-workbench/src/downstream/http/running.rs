@@ -36,7 +36,8 @@ impl RunningRequests {
     pub(super) fn begin(
         &mut self,
         id: u64,
-        (sending, task): (Arc<SendState>, AbortHandle),
+        sending: Arc<SendState>,
+        task: AbortHandle,
         limit: Option<Duration>,
     ) -> FrameTicket {
         let limit = limit.map(|limit| (limit, Instant::now() + limit));

@@ -34,7 +34,7 @@ impl PinRules<'_> {
 impl ToolList {
     /// Returns the withheld tool of this name; if there are several, the one that is not approved.
     pub(crate) fn withheld_as(&self, name: &str) -> Option<&Withheld> {
-        let named = || { self.withheld.iter() }.filter(|it| it.name.as_str() == name);
+        let named = || self.withheld.iter().filter(|it| it.name.as_str() == name);
         let denied = named().find(|it| it.cause == Cause::NotApproved);
         denied.or_else(|| named().next())
     }
@@ -47,8 +47,9 @@ impl ToolList {
             PinMode::Off | PinMode::Notice => Ruling::default(),
         };
         let is_revoked = |tool: &ToolDefinition| {
-            let definition = (tool.name.as_str(), &tool.definition);
-            { tool.released }.is_some_and(|code| !rules.pins.releases(definition, code))
+            let (name, definition) = (tool.name.as_str(), &tool.definition);
+            let is_released = |code| rules.pins.releases(name, definition, code);
+            tool.released.is_some_and(|code| !is_released(code))
         };
         if ruling.denied.is_empty() && !self.tools.iter().any(is_revoked) {
             return Arc::clone(self);

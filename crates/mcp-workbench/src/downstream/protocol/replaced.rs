@@ -87,7 +87,8 @@ pub(crate) fn take_refusal(session: &mut Session, answer: &Answer, status: &watc
 pub(crate) fn take_failure(
     session: &mut Session,
     id: u64,
-    (fault, outcome): (HttpFault, Outcome),
+    fault: HttpFault,
+    outcome: Outcome,
     context: &SessionContext<'_>,
 ) {
     let is_outdated = matches!(

@@ -267,7 +267,8 @@ impl Calls {
     pub(crate) fn answer(
         &mut self,
         id: u64,
-        (answer, marks): (Answer, ResultMarks),
+        answer: Answer,
+        marks: ResultMarks,
         link: &mut Link,
     ) -> Option<(PendingRequest, Answer)> {
         let Some(asked) = self.pending.remove(id) else {

@@ -344,7 +344,7 @@ impl Session {
                 self.take_message(message, origin, context);
             }
             LinkEvent::Failed { id, fault, outcome } => {
-                replaced::take_failure(self, id, (fault, outcome), context);
+                replaced::take_failure(self, id, fault, outcome, context);
             }
             // Nothing is sent to the new session before it has listed its tools.
             LinkEvent::SessionLost => {
@@ -404,8 +404,8 @@ impl Session {
         if matches!(response.answer, Answer::Error(_)) && self.calls.pending.is_call(id) {
             replaced::take_refusal(self, &response.answer, context.status);
         }
-        let answer = (response.answer, response.marks);
-        match self.calls.answer(id, answer, &mut self.link) {
+        let (answer, marks) = (response.answer, response.marks);
+        match self.calls.answer(id, answer, marks, &mut self.link) {
             Some((PendingRequest::List, answer)) => self.take_page(id, &answer, context),
             Some((PendingRequest::Listen, answer)) => self.subscription.take_answer(id, &answer),
             Some((PendingRequest::Ping, _)) => self.protocol_check.take_sign_of_life(),

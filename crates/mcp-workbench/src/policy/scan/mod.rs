@@ -57,8 +57,9 @@ pub fn hard(definition: &RawJson) -> Option<Finding> {
     });
     let hidden = hidden.or_else(|| strays_in(strays));
     hidden.or_else(|| {
-        let problems = schema::check(&tree).into_iter();
-        { problems }.find(|finding| finding.severity() == Severity::Hard)
+        schema::check(&tree)
+            .into_iter()
+            .find(|finding| finding.severity() == Severity::Hard)
     })
 }
 

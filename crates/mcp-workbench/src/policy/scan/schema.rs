@@ -174,11 +174,14 @@ impl<'a> Names<'a> {
                 None,
             ]
         };
-        { bases.into_iter().flatten() }.find_map(|base| match fragment.as_ref() {
-            "" => Some(base),
-            pointer if pointer.starts_with('/') => self.follow(tree, base, pointer),
-            anchor => self.anchors.get(anchor).copied(),
-        })
+        bases
+            .into_iter()
+            .flatten()
+            .find_map(|base| match fragment.as_ref() {
+                "" => Some(base),
+                pointer if pointer.starts_with('/') => self.follow(tree, base, pointer),
+                anchor => self.anchors.get(anchor).copied(),
+            })
     }
 
     /// Returns the nearest enclosing part with an `$id`, which local references are relative to.

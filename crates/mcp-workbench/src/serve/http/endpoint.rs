@@ -16,7 +16,7 @@ use super::{
     request_body,
     response::{self, Response, empty},
     sessions::{Session, Sessions},
-    stateless::Stateless,
+    stateless::{Stateless, StatelessRequest},
     streams::{Attachment, EventStream, FirstMessage, STANDALONE, Streams},
     unread::UnreadBudget,
     wait_timer::WaitTimer,
@@ -53,6 +53,20 @@ pub(super) struct Waits {
     pub(super) first_message: WaitTimer,
 }
 
+/// Who sent a request, and the timers of its connection.
+#[derive(Clone, Copy)]
+struct Caller<'a> {
+    principal: Principal,
+    waits: &'a Waits,
+}
+
+/// A message that was posted, and the size of its body.
+struct PostedMessage {
+    message: Message,
+    outline: Box<CallOutline>,
+    size: usize,
+}
+
 impl Endpoint {
     /// Handles a request that has passed the guard.
     pub(super) async fn take(
@@ -64,7 +78,7 @@ impl Endpoint {
         let (head, body) = request.into_parts();
         match (head.uri.path(), head.method) {
             (ENDPOINT_PATH, Method::POST) => {
-                take_post(self, (principal, waits), &head.headers, body).await
+                take_post(self, Caller { principal, waits }, &head.headers, body).await
             }
             (ENDPOINT_PATH, Method::GET) => take_get(self, principal, &head.headers),
             (ENDPOINT_PATH, Method::DELETE) => take_delete(self, principal, &head.headers),
@@ -86,15 +100,15 @@ impl Endpoint {
 /// Handles a posted message, or a batch of them.
 async fn take_post(
     endpoint: &Endpoint,
-    (principal, waits): (Principal, &Waits),
+    caller: Caller<'_>,
     headers: &HeaderMap,
     body: Incoming,
 ) -> Result<Response, Refusal> {
     headers::check_content_type(headers)?;
     headers::check_accept(headers, &[JSON, EVENT_STREAM])?;
     let revision = headers::named_revision(headers);
-    let session = find_posted(endpoint, principal, headers, revision)?;
-    let body = request_body::read(headers, body, &endpoint.body_room, &waits.body).await?;
+    let session = find_posted(endpoint, caller.principal, headers, revision)?;
+    let body = request_body::read(headers, body, &endpoint.body_room, &caller.waits.body).await?;
     let size = body.bytes.len();
     let posted = Posted::of(&body.bytes, session.as_deref())?;
     drop(body);
@@ -102,12 +116,16 @@ async fn take_post(
         (session, Posted::Message(message, outline))
             if is_stateless(&message, &outline, session.as_deref(), revision) =>
         {
-            let message = (message, outline, size);
-            take_stateless(endpoint, (principal, waits), headers, message).await
+            let message = PostedMessage {
+                message,
+                outline,
+                size,
+            };
+            take_stateless(endpoint, caller, headers, message).await
         }
         (Some(_), _) if revision == NamedRevision::Other => Err(Refusal::UnknownRevision),
-        (Some(session), posted) => take_posted(&session, waits, posted, size).await,
-        (None, posted) => begin_session(endpoint, (principal, waits), posted, size).await,
+        (Some(session), posted) => take_posted(&session, caller.waits, posted, size).await,
+        (None, posted) => begin_session(endpoint, caller, posted, size).await,
     }
 }
 
@@ -151,16 +169,25 @@ fn is_stateless(
 /// Handles a message without a session.
 async fn take_stateless(
     endpoint: &Endpoint,
-    (principal, waits): (Principal, &Waits),
+    caller: Caller<'_>,
     headers: &HeaderMap,
-    (message, outline, size): (Message, Box<CallOutline>, usize),
+    posted: PostedMessage,
 ) -> Result<Response, Refusal> {
+    let PostedMessage {
+        message,
+        outline,
+        size,
+    } = posted;
     match message {
         Message::Request(request) => {
             let (stateless, context) = (&endpoint.stateless, &endpoint.context);
-            let request = (request, outline, size);
-            let exchange = stateless.begin_request(context, principal, headers, request)?;
-            Ok(exchange.answer(&waits.first_message).await)
+            let request = StatelessRequest {
+                request,
+                outline,
+                size,
+            };
+            let exchange = stateless.begin_request(context, caller.principal, headers, request)?;
+            Ok(exchange.answer(&caller.waits.first_message).await)
         }
         // It belongs to no request and to no session, so it is ignored.
         Message::Notification(_) => Ok(empty(StatusCode::ACCEPTED)),
@@ -212,7 +239,7 @@ impl Posted {
 /// Starts a session with the first message of a client.
 async fn begin_session(
     endpoint: &Endpoint,
-    (principal, waits): (Principal, &Waits),
+    caller: Caller<'_>,
     posted: Posted,
     size: usize,
 ) -> Result<Response, Refusal> {
@@ -222,7 +249,7 @@ async fn begin_session(
         }
         _ => return Err(Refusal::NoSession),
     };
-    let session = Session::new(endpoint.context.clone(), principal, &endpoint.unread);
+    let session = Session::new(endpoint.context.clone(), caller.principal, &endpoint.unread);
     let stream = session.begin_stream()?;
     let place = ReplyPlace::Line(ClientOutput::Stream(stream.clone()));
     let outline = CallOutline::default();
@@ -234,7 +261,7 @@ async fn begin_session(
     if agreed {
         endpoint.sessions.add(&session)?;
     }
-    let mut response = answer(&session, waits, &stream).await?;
+    let mut response = answer(&session, caller.waits, &stream).await?;
     if agreed {
         let id = HeaderValue::from_str(&session.id).expect("hexadecimal digits");
         response.headers_mut().insert(headers::SESSION_ID, id);

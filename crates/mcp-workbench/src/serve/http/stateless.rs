@@ -39,6 +39,13 @@ use crate::{
     workbench::Workbench,
 };
 
+/// A request without a session, and the size of its body.
+pub(super) struct StatelessRequest {
+    pub(super) request: Request,
+    pub(super) outline: Box<CallOutline>,
+    pub(super) size: usize,
+}
+
 /// All requests without a session that run.
 pub(super) struct Stateless {
     running: Mutex<HashMap<u64, Arc<Connection>>>,
@@ -62,13 +69,18 @@ impl Stateless {
         context: &ServeContext,
         principal: Principal,
         headers: &HeaderMap,
-        (request, outline, size): (Request, Box<CallOutline>, usize),
+        posted: StatelessRequest,
     ) -> Result<Exchange, Refusal> {
-        let posted = PostedRequest {
+        let StatelessRequest {
+            request,
+            outline,
+            size,
+        } = posted;
+        let checked = PostedRequest {
             request: &request,
             outline: &outline,
         };
-        if let Err(problem) = check(&context.workbench, headers, &posted) {
+        if let Err(problem) = check(&context.workbench, headers, &checked) {
             return Err(Refusal::Disagrees(Box::new(problem.frame(&request.id))));
         }
         let exchange = self.begin(context, principal)?;

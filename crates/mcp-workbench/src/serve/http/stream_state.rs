@@ -345,7 +345,7 @@ impl StreamsState {
     /// large.
     pub(super) fn droppable(&self) -> Vec<StoredBytes<u64>> {
         let mut surplus = self.unsent.saturating_sub(MAX_UNSENT_BYTES);
-        let ended = { self.ended.iter() }.filter_map(|(id, since)| {
+        let ended = self.ended.iter().filter_map(|(id, since)| {
             let stream = self.streams.get(id)?;
             let bytes = stream.bytes();
             let rank = if stream.is_delivered() {

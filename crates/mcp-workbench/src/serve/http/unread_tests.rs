@@ -60,7 +60,7 @@ async fn the_oldest_unread_answers_become_errors_and_the_newest_stay() {
         let ids = leave_unread(&streams, 7..9);
         sessions.push((streams, ids));
     }
-    let all = { sessions.iter() }.map(|(streams, _)| Arc::clone(streams));
+    let all = sessions.iter().map(|(streams, _)| Arc::clone(streams));
     drop_excess(&budget, all.collect(), &connections);
     assert!(bytes(&budget) <= MAX_UNREAD_BYTES / 4 * 3);
     let (oldest, newest) = (sessions.first().unwrap(), sessions.last().unwrap());
@@ -107,7 +107,7 @@ async fn what_was_delivered_goes_before_what_was_not_read() {
     assert!(next(&streams, read.id()).contains("sampling"));
     let mut droppable = streams.droppable();
     droppable.sort_by_key(|it| (it.rank, it.since));
-    let droppable: Vec<_> = { droppable.iter() }.map(|it| (it.rank, it.place)).collect();
+    let droppable: Vec<_> = droppable.iter().map(|it| (it.rank, it.place)).collect();
     assert!((MAX_UNSENT_BYTES..MAX_UNSENT_BYTES + LARGE).contains(&(3 * LARGE)));
     let expected = [
         (Rank::Delivered, read.id()),

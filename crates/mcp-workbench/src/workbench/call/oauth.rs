@@ -99,7 +99,7 @@ async fn offer(
     let sign_in = SignIn::begin(account, listener.redirect_uri(), challenge).await?;
     let id = fresh_id();
     let address = sign_in.address().as_str();
-    let params = question(place, needed, address, (client.era(), &id));
+    let params = question(place, needed, address, client.era(), &id);
     let asked = client.ask_user(&params);
     let granted = agreed(asked, sign_in.wait(&mut listener)).await;
     let is_begun = !matches!(granted, Err(NotSignedIn::Declined));
@@ -160,7 +160,8 @@ fn question(
     place: &ServerIdentifier,
     needed: &SignInNeeded,
     address: &str,
-    (era, id): (Era, &str),
+    era: Era,
+    id: &str,
 ) -> RawJson {
     let (toolbox, server) = (place.toolbox.as_str(), place.server.as_str());
     let message = format!(

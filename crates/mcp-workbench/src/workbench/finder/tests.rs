@@ -34,7 +34,9 @@ async fn a_server_that_was_waited_for_in_vain_is_named_and_not_waited_for_again(
         let began = Instant::now();
         let search = workbench.search(&query, &client).await;
         assert_eq!(began.elapsed().as_secs(), waited.as_secs());
-        let errors: Vec<String> = { search.failures.iter() }
+        let errors: Vec<String> = search
+            .failures
+            .iter()
             .map(|failure| format!("{}/{}: {}", failure.toolbox, failure.server, failure.error))
             .collect();
         assert_eq!(errors, ["dev/remote: still starting"]);
