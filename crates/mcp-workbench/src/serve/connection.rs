@@ -290,8 +290,9 @@ impl Connection {
             None => self.speaker(&request, outline),
         };
         match (speaker, call) {
-            (Ok(Speaker::Modern(said)), call) => {
-                modern::take(self, (&request, size), place, said, call);
+            (Ok(Speaker::Modern(mut said)), call) => {
+                said.size = size;
+                modern::take(self, &request, place, said, call);
             }
             (Ok(Speaker::Legacy), Some(params)) => {
                 let requester = Requester::Legacy(place.caller(self));

@@ -110,17 +110,20 @@ impl Exchange {
         })
     }
 
-    /// Attaches a request of `size` bytes that the client waits for. If the client has too many, refuses it and returns
+    /// Attaches a request that the client waits for. If the client has too many, refuses it and returns
     /// false.
     pub(super) fn attach(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
-        (request, size): (Request, usize),
+        request: Request,
         place: ReplyPlace,
         said: &mut ModernRequest,
     ) -> bool {
         let runs = Runs::Exchange(Arc::clone(self));
-        let running = match connection.in_flight().begin(request.id.clone(), runs, size) {
+        let running = match connection
+            .in_flight()
+            .begin(request.id.clone(), runs, said.size)
+        {
             Ok(running) => running,
             Err(id) => {
                 self.cancel();

@@ -62,6 +62,8 @@ pub(super) struct ModernRequest {
     pub(super) client_info: Option<RawJson>,
     /// The client's responses to the questions of an `input_required` result.
     pub(super) retry: Option<Box<Retry>>,
+    /// The bytes of the request, which count while it is in flight.
+    pub(super) size: usize,
 }
 
 impl ModernRequest {
@@ -106,6 +108,7 @@ impl ModernRequest {
             client_info: said.client_info,
             progress_token: meta.progress_token.clone(),
             retry,
+            size: 0,
         })
     }
 }
@@ -121,10 +124,10 @@ pub(super) fn unsupported_version(requested: &str) -> Reply {
     Reply::ErrorAsSent(error.finish())
 }
 
-/// Handles a request of `size` bytes: starts an exchange, or continues the one that its state names.
+/// Handles a request: starts an exchange, or continues the one that its state names.
 pub(super) fn take(
     connection: &Arc<Connection>,
-    (request, size): (&Request, usize),
+    request: &Request,
     place: ReplyPlace,
     mut said: ModernRequest,
     call: Option<CallParams<'_>>,
@@ -136,15 +139,14 @@ pub(super) fn take(
             Ok(exchange) => exchange,
             Err(refusal) => return place.answer(refusal.to(&request.id)),
         };
-        let request = (request.clone(), size);
-        if exchange.attach(connection, request, place, &mut said) {
+        if exchange.attach(connection, request.clone(), place, &mut said) {
             let retry = said.retry.as_ref();
             exchange.resume(retry.and_then(|retry| retry.responses.as_ref()));
         }
         return;
     }
     let exchange = Exchange::new(connection, may_ask(&request.method));
-    if !exchange.attach(connection, (request.clone(), size), place, &mut said) {
+    if !exchange.attach(connection, request.clone(), place, &mut said) {
         return;
     }
     let requester = Requester::Modern {

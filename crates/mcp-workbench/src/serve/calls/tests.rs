@@ -82,7 +82,7 @@ fn send_modern(connection: &Arc<Connection>, call: ReadyCall, id: u64) {
     let mut said = ModernRequest::new(&meta, None).ok().unwrap();
     let exchange = Exchange::new(connection, true);
     let place = ReplyPlace::Line(connection.output());
-    assert!(exchange.attach(connection, (request, 0), place, &mut said));
+    assert!(exchange.attach(connection, request, place, &mut said));
     exchange.send(call);
 }
 

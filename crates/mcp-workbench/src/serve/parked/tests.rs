@@ -48,8 +48,7 @@ impl Client {
         let meta = RequestMeta::read(&RawJson::parse(&META.into()).unwrap());
         let mut said = ModernRequest::new(&meta, None).ok().unwrap();
         let place = ReplyPlace::Line(self.connection.output());
-        let request = (request("{}"), 0);
-        assert!(exchange.attach(&self.connection, request, place, &mut said));
+        assert!(exchange.attach(&self.connection, request("{}"), place, &mut said));
     }
 
     /// Returns an exchange that asks so many questions at once and replies with the answers.
