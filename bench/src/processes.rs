@@ -9,6 +9,8 @@ pub struct Memory {
     pub resident: f64,
     /// Resident, with what is shared between processes divided among them.
     pub proportional: f64,
+    /// Private and written to, added up over the processes: what the machine really loses.
+    pub anonymous: f64,
     /// The most that was ever resident, added up over the processes.
     pub peak: f64,
 }
@@ -79,6 +81,7 @@ pub fn memory(pids: &[u32]) -> Memory {
     Memory {
         resident: sum("status", "VmRSS"),
         proportional: sum("smaps_rollup", "Pss"),
+        anonymous: sum("smaps_rollup", "Anonymous"),
         peak: sum("status", "VmHWM"),
     }
 }

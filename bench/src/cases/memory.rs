@@ -88,18 +88,13 @@ fn look(
 
 fn note(session: &Session, target: &Target, what: &str, store: &mut Store) {
     let memory = memory(&own_processes(session.pid()));
-    store.put(
-        &format!("memory {what}, MB"),
-        target.name(),
-        0,
-        memory.resident,
-    );
-    store.put(
-        &format!("memory {what}, proportional, MB"),
-        target.name(),
-        0,
-        memory.proportional,
-    );
+    for (kind, value) in [
+        ("", memory.resident),
+        (", proportional", memory.proportional),
+        (", anonymous", memory.anonymous),
+    ] {
+        store.put(&format!("memory {what}{kind}, MB"), target.name(), 0, value);
+    }
 }
 
 /// How memory grows between a tenth of very many calls and all of them. Peers make as many as they can in their time.
