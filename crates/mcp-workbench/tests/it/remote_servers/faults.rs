@@ -144,7 +144,7 @@ const ROWS: &[Row] = &[
         "connection_lost",
         "unknown",
         1,
-        "connection was lost",
+        "connection lost",
     ),
     (
         "F43b",
@@ -217,7 +217,7 @@ const ROWS: &[Row] = &[
         "invalid_response",
         "unknown",
         1,
-        "without an answer",
+        "without a response",
     ),
     (
         "T35a",

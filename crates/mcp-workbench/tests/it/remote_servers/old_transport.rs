@@ -129,7 +129,7 @@ fn messages_are_never_sent_to_another_origin() {
         result.raw
     );
     assert!(
-        result.error().contains("another origin"),
+        result.error().contains("a different origin"),
         "{}",
         result.error()
     );
