@@ -205,7 +205,7 @@ const ROWS: &[Row] = &[
         "invalid_response",
         "unknown",
         1,
-        "HTTP 202 without an answer",
+        "HTTP 202 without a response",
     ),
     (
         "F47d",
@@ -259,7 +259,7 @@ const ROWS: &[Row] = &[
         "http_307",
         "rejected",
         4,
-        "again and again",
+        "redirects to itself repeatedly",
     ),
     (
         "F47g",
