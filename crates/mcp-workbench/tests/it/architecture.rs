@@ -247,7 +247,7 @@ fn every_module_has_its_layer() {
 }
 
 #[test]
-fn a_module_uses_only_what_stands_below_it() {
+fn modules_use_only_modules_below_them() {
     let mut findings = Vec::new();
     for source in product() {
         let module = source.module();
@@ -278,7 +278,7 @@ fn pure_modules_do_no_io() {
 }
 
 #[test]
-fn only_some_files_touch_the_outside() {
+fn only_listed_files_do_io() {
     let mut findings = Vec::new();
     for source in product() {
         for privilege in PRIVILEGES {
@@ -309,7 +309,7 @@ fn the_methods_of_a_type_are_in_one_file() {
 }
 
 #[test]
-fn the_words_of_the_house_are_kept() {
+fn no_source_file_has_forbidden_words() {
     let refused = [["to", "do"].concat(), ["fix", "me"].concat()];
     let mut findings = Vec::new();
     for source in product().into_iter().chain(pure_crates()) {
@@ -340,7 +340,7 @@ fn files_stay_short() {
 }
 
 #[test]
-fn every_file_says_what_it_is_for() {
+fn every_file_has_a_module_header() {
     let mut findings = Vec::new();
     for source in product().into_iter().chain(pure_crates()) {
         let tests = source.path.ends_with("tests.rs");
@@ -352,7 +352,7 @@ fn every_file_says_what_it_is_for() {
 }
 
 #[test]
-fn every_file_of_tests_is_run() {
+fn every_test_file_is_in_main() {
     let folder: PathBuf = Path::new(CRATE).join("tests/it");
     let main = fs::read_to_string(folder.join("main.rs")).unwrap();
     let mut findings = Vec::new();
@@ -366,7 +366,7 @@ fn every_file_of_tests_is_run() {
 }
 
 #[test]
-fn the_product_runs_where_no_package_is_named() {
+fn cargo_run_without_a_package_runs_the_product() {
     let root = Path::new(CRATE).ancestors().nth(2).unwrap();
     let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
     // The README's first command is `cargo run`.

@@ -29,7 +29,7 @@ fn arguments_arrive_byte_for_byte() {
 }
 
 #[test]
-fn arguments_that_are_absent_are_an_empty_object() {
+fn missing_arguments_are_an_empty_object() {
     let mut workbench = Setup::one(&Script::new()).connect();
     workbench.open("dev");
     let identifier = r#"{"tool":{"toolbox":"dev","server":"fs","tool":"pid"}}"#;
@@ -38,7 +38,7 @@ fn arguments_that_are_absent_are_an_empty_object() {
 }
 
 #[test]
-fn a_string_that_holds_an_object_is_that_object() {
+fn arguments_as_a_string_are_parsed_as_an_object() {
     let rows = [
         "{}",
         r#"{"z":1,"a":"text"}"#,
@@ -74,7 +74,7 @@ fn a_string_cannot_smuggle_a_message_to_the_server() {
 }
 
 #[test]
-fn the_server_gets_the_original_name() {
+fn the_server_receives_the_original_tool_name() {
     let names = ["read.file", "a__b__c", "ü/工 tool", "tool\"q"];
     let mut script = Script::named(&names);
     for name in names {
@@ -90,7 +90,7 @@ fn the_server_gets_the_original_name() {
 }
 
 #[test]
-fn what_a_caller_attaches_reaches_the_server() {
+fn meta_of_the_client_reaches_the_server() {
     let mut workbench = Setup::one(&Script::new()).connect();
     workbench.open("dev");
     let meta = r#"{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","tracestate":"a=b","odd":[1e400]}"#;

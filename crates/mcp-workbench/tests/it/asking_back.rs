@@ -78,7 +78,7 @@ fn questions_reach_the_client_and_answers_the_server_byte_for_byte() {
 }
 
 #[test]
-fn an_error_of_the_client_reaches_the_server_as_it_is() {
+fn an_error_of_the_client_reaches_the_server_unchanged() {
     let mut workbench = connect(Setup::one(&asks("elicitation/create", "{}")), &all());
     let call = workbench.send_use("ask", "{}");
     let question = workbench.notification("elicitation/create");
@@ -96,7 +96,7 @@ fn an_error_of_the_client_reaches_the_server_as_it_is() {
 }
 
 #[test]
-fn a_server_is_told_what_its_client_can_do_and_refused_what_it_cannot() {
+fn a_server_learns_the_client_capabilities_and_is_refused_everything_else() {
     let sampling = json!({"sampling": {"tools": {}}, "experimental": {"x": {}}});
     let mut workbench = connect(Setup::one(&asks("elicitation/create", "{}")), &sampling);
     let result = workbench.use_tool("ask", "{}");
@@ -118,7 +118,7 @@ fn roots_can_come_from_the_configuration() {
 }
 
 #[test]
-fn a_question_whose_call_is_over_is_withdrawn() {
+fn a_question_is_withdrawn_when_its_call_ends() {
     let ask = r#"[{"request":{"method":"elicitation/create","params":{}}}]"#;
     let script = Script::named(&["ask"]).on_call("ask", ask);
     let mut workbench = connect(Setup::one(&script), &all());
@@ -135,7 +135,7 @@ fn a_question_whose_call_is_over_is_withdrawn() {
 }
 
 #[test]
-fn log_messages_reach_the_client_from_its_level_on() {
+fn log_messages_below_the_level_of_the_client_are_dropped() {
     let message = |level: &str| {
         format!(
             r#"{{"notify":{{"method":"notifications/message","params":{{"level":"{level}","data":{{"z":1e400}}}}}}}}"#

@@ -148,7 +148,7 @@ fn open_modern(workbench: &mut Workbench, mode: Mode) {
 }
 
 #[test]
-fn a_question_begins_with_the_server_that_asks() {
+fn a_question_begins_with_the_name_of_its_server() {
     let params = r#"{"zebra":1.50,"message":"who?\u0021","requestedSchema":[ 0.10 ]}"#;
     for mode in MODES {
         for era in ERAS {
@@ -255,7 +255,7 @@ fn only_web_addresses_are_relayed() {
 }
 
 #[test]
-fn an_error_that_sends_the_user_to_something_else_than_a_web_page_is_not_passed_on() {
+fn an_error_with_an_address_that_is_not_a_web_page_is_not_passed_on() {
     let script = |url: &str| {
         let elicitation = json!({"mode": "url", "url": url, "elicitationId": "e", "message": "go"});
         let error =
@@ -289,7 +289,7 @@ fn an_error_that_sends_the_user_to_something_else_than_a_web_page_is_not_passed_
 }
 
 #[test]
-fn a_question_of_a_task_that_its_client_follows_is_attributed() {
+fn a_question_of_a_task_is_attributed() {
     let params = r#"{"message":"who?"}"#;
     let mut workbench = setup(Mode::Proxy, &asking(Way::Task, params)).start();
     let tasks = r#"{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;

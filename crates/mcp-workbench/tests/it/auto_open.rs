@@ -10,7 +10,7 @@ fn opening(setup: Setup) -> Setup {
 }
 
 #[test]
-fn without_it_a_call_of_a_closed_toolbox_is_refused() {
+fn without_auto_open_a_call_to_a_closed_toolbox_is_refused() {
     for setup in [
         Setup::one(&Script::new()),
         Setup::one(&Script::new()).top("autoOpen", json!(false)),
@@ -25,7 +25,7 @@ fn without_it_a_call_of_a_closed_toolbox_is_refused() {
 }
 
 #[test]
-fn calls_at_the_same_time_open_once() {
+fn concurrent_calls_open_the_toolbox_once() {
     let setup = Setup::one(&Script::new()).server("two", &Script::new());
     let mut workbench = opening(setup).connect();
     let calls: Vec<String> = (0..8).map(|_| workbench.send_use("pid", "{}")).collect();
@@ -52,7 +52,7 @@ fn a_call_waits_for_its_own_server_only() {
 }
 
 #[test]
-fn a_server_that_fails_is_told_of_and_hurts_no_other() {
+fn a_failed_server_is_reported_and_does_not_affect_others() {
     let setup = Setup::one(&Script::new()).entry("bad", json!({"command": "/no/such/program"}));
     let mut workbench = opening(setup).connect();
     let failed = workbench.use_tool_of(["dev", "bad", "echo"], "{}");
@@ -65,7 +65,7 @@ fn a_server_that_fails_is_told_of_and_hurts_no_other() {
 }
 
 #[test]
-fn what_is_not_configured_is_refused_as_ever() {
+fn unknown_toolboxes_servers_and_tools_are_refused() {
     let mut workbench = opening(Setup::one(&Script::new())).connect();
     let rows = [
         (
@@ -87,7 +87,7 @@ fn what_is_not_configured_is_refused_as_ever() {
 }
 
 #[test]
-fn dynamic_mode_registers_what_a_call_has_opened() {
+fn dynamic_mode_registers_the_tools_of_a_toolbox_opened_by_a_call() {
     let setup = Setup::one(&Script::named(&["echo"])).top("toolMode", json!("dynamic"));
     let mut workbench = opening(setup).connect();
     let arguments = use_arguments(["dev", "fs", "echo"], None);
@@ -100,7 +100,7 @@ fn dynamic_mode_registers_what_a_call_has_opened() {
 }
 
 #[test]
-fn it_can_be_switched_on_while_the_workbench_runs() {
+fn auto_open_can_be_enabled_by_a_reload() {
     let setup = Setup::one(&Script::new());
     let text = setup.config_text().replacen('{', r#"{"autoOpen":true,"#, 1);
     let mut workbench = setup.connect();

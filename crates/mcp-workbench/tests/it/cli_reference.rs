@@ -144,7 +144,7 @@ fn the_manual_has_every_command_and_the_usual_sections() {
 }
 
 #[test]
-fn the_schema_is_the_one_that_is_kept() {
+fn the_printed_schema_is_the_committed_one() {
     let schema = printed(&["schema"]);
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/workbench.schema.json");
     assert_eq!(schema + "\n", fs::read_to_string(file).unwrap());

@@ -114,7 +114,7 @@ fn version_and_help() {
 }
 
 #[test]
-fn words_that_are_not_commands_lead_to_those_that_do_it() {
+fn unknown_commands_get_a_suggestion() {
     let cases = [
         ("version", "tip: try `mcp-workbench --version`"),
         ("validate", "tip: try `mcp-workbench check`"),
@@ -134,7 +134,7 @@ fn words_that_are_not_commands_lead_to_those_that_do_it() {
 }
 
 #[test]
-fn add_shows_its_arguments_in_the_order_that_works() {
+fn the_usage_of_add_shows_its_arguments_in_order() {
     let finished = Setup::new().start_with(&["add", "dev"]).finish();
     assert_eq!(finished.status.code(), Some(2));
     let usage = "Usage: mcp-workbench add [OPTIONS] <TOOLBOX> <NAME> -- <COMMAND>...\n       \
@@ -143,7 +143,7 @@ fn add_shows_its_arguments_in_the_order_that_works() {
 }
 
 #[test]
-fn check_suggests_the_key_whose_misspelling_is_the_cause_of_an_error() {
+fn check_suggests_the_correct_key_for_a_misspelt_one() {
     let text =
         r#"{"toolboxes": {"a": {"description": "d", "mcpServers": {"c": {"comand": "x"}}}}}"#;
     let finished = check(Setup::new().text(text));
@@ -157,7 +157,7 @@ fn check_suggests_the_key_whose_misspelling_is_the_cause_of_an_error() {
 }
 
 #[test]
-fn serve_by_name_is_the_default() {
+fn serve_is_the_default_command() {
     let setup = Setup::one(&Script::new());
     setup.write_config();
     let config = setup.config().to_str().unwrap().to_owned();

@@ -82,7 +82,7 @@ fn complete(setup: &Setup, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn names_of_the_configuration_are_completed_behind_a_command() {
+fn names_from_the_configuration_are_completed_after_a_command() {
     let setup = setup();
     let cases: [(&[&str], &[&str]); 14] = [
         (&["che"], &["check"]),
@@ -111,7 +111,7 @@ fn names_of_the_configuration_are_completed_behind_a_command() {
 }
 
 #[test]
-fn names_that_a_shell_would_take_apart_or_run_are_not_completed() {
+fn names_that_a_shell_would_split_or_run_are_not_completed() {
     let setup = setup();
     let tools = complete(&setup, &["call", "dev", "fs", ""]);
     for name in ["read_file", "read_image"] {
@@ -123,7 +123,7 @@ fn names_that_a_shell_would_take_apart_or_run_are_not_completed() {
 }
 
 #[test]
-fn the_configuration_of_the_command_line_is_the_one_that_is_completed_from() {
+fn completion_uses_the_configuration_of_the_command_line() {
     let setup = setup();
     let text = r#"{"toolboxes": {"mine": {"description": "d", "mcpServers": {}}}}"#;
     let other = setup.write("work/other.json", text);

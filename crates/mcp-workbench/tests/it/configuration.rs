@@ -132,7 +132,7 @@ const MISTAKES: &[Mistake] = &[
 ];
 
 #[test]
-fn every_mistake_is_reported_with_its_place() {
+fn every_mistake_is_reported_with_its_location() {
     for mistake in MISTAKES {
         check_mistake(mistake);
     }
@@ -166,7 +166,7 @@ fn numbers(text: &str) -> Vec<u32> {
 }
 
 #[test]
-fn line_and_column_stand_together() {
+fn problems_have_line_and_column() {
     let text = "{\"toolboxes\": {\n  \"dev\": {\"description\": \"d\", \"mcpServers\": {},\n             \"extra\": 1}}}";
     let stderr = Setup::new().text(text).start().finish().stderr;
     let numbers = numbers(&stderr);
@@ -184,7 +184,7 @@ fn comments_trailing_commas_a_bom_and_notes_are_accepted() {
 }
 
 #[test]
-fn names_may_hold_any_characters_and_are_case_sensitive() {
+fn names_may_contain_any_characters_and_are_case_sensitive() {
     let names = [
         "a__b",
         "a-b",
@@ -235,7 +235,7 @@ fn an_entry_of_another_client_works_unchanged() {
 }
 
 #[test]
-fn a_remote_entry_is_valid_and_fails_alone() {
+fn an_unreachable_remote_server_fails_alone() {
     let mut workbench = Setup::one(&Script::named(&["a"]))
         .entry(
             "web",

@@ -51,7 +51,7 @@ fn name_of(identifier: [&str; 3], limit: Option<usize>) -> String {
 }
 
 #[test]
-fn a_name_that_fits_is_the_three_parts() {
+fn a_name_that_fits_is_the_three_parts_joined() {
     let rows = [
         (
             ["dev", "filesystem", "read_file"],
@@ -76,7 +76,7 @@ fn a_name_that_fits_is_the_three_parts() {
 }
 
 #[test]
-fn a_name_that_does_not_fit_is_cleaned_cut_and_told_apart() {
+fn a_name_that_does_not_fit_is_cleaned_cut_and_made_unique() {
     let long = "t".repeat(56);
     let rows = [
         (["dev", "fs", "read.file"], None, "dev__fs__read_file"),
@@ -102,7 +102,7 @@ fn a_name_that_does_not_fit_is_cleaned_cut_and_told_apart() {
 }
 
 #[test]
-fn names_that_would_be_the_same_are_told_apart() {
+fn colliding_names_are_made_unique() {
     let script = |tool: &str, who: &str| {
         Script::named(&[tool]).answers(tool, &format!(r#"{{"content":[],"who":"{who}"}}"#))
     };
@@ -126,7 +126,7 @@ fn names_that_would_be_the_same_are_told_apart() {
 }
 
 #[test]
-fn a_registered_tool_is_the_original_with_its_origin() {
+fn a_registered_tool_is_the_original_definition_with_its_origin() {
     let tool = r#"{"name":"t","title":"T","description":"Does it","inputSchema":{"type":"object","maximum":123456789012345678901234567890,"z":1,"a":2},"annotations":{"readOnlyHint":true},"_meta":{"server":"lie","toolbox":"lie","tool":"lie","other":{"b":1,"a":2}}}"#;
     let script = Script::new().tools(&format!("[{tool}]"));
     let mut workbench = dynamic()
@@ -153,7 +153,7 @@ fn a_registered_tool_is_the_original_with_its_origin() {
 }
 
 #[test]
-fn tools_are_listed_in_the_order_of_the_file_whatever_is_opened_first() {
+fn tools_are_listed_in_the_order_of_the_configuration() {
     let mut workbench = dynamic()
         .toolbox("one", "d")
         .server("z", &Script::named(&["b", "a"]))
@@ -179,7 +179,7 @@ fn tools_are_listed_in_the_order_of_the_file_whatever_is_opened_first() {
 }
 
 #[test]
-fn a_list_that_changes_is_announced_again() {
+fn a_changed_list_is_announced_again() {
     let changed = r#"[{"setTools":[{"name":"new","inputSchema":{"type":"object"}},{"name":"change","inputSchema":{"type":"object"}}]},{"notify":{"method":"notifications/tools/list_changed"}},{"answer":{"content":[]}}]"#;
     let script = Script::named(&["change", "old"]).on_call("change", changed);
     let mut workbench = dynamic()
@@ -199,13 +199,13 @@ fn a_list_that_changes_is_announced_again() {
 }
 
 #[test]
-fn the_capability_is_declared() {
+fn list_changed_is_declared() {
     let result = dynamic().start().initialize();
     assert_eq!(result["capabilities"]["tools"]["listChanged"], true);
 }
 
 #[test]
-fn unknown_names_are_told_word_for_word() {
+fn unknown_names_get_the_texts_of_the_contract() {
     let format = |name: &str| {
         format!(
             "Error: Invalid tool name format '{name}'. Expected format: {{toolbox}}__{{server}}__{{tool}}"

@@ -59,7 +59,7 @@ fn environment(workbench: &mut Workbench) -> Value {
 }
 
 #[test]
-fn a_child_gets_the_safe_set_and_what_its_entry_says() {
+fn a_child_gets_the_safe_set_and_the_variables_of_its_entry() {
     let all_secrets = SECRET;
     let rows: &[(Value, &[&str])] = &[
         (json!({}), &[]),
@@ -93,7 +93,7 @@ fn a_child_gets_the_safe_set_and_what_its_entry_says() {
 }
 
 #[test]
-fn env_wins_over_the_file_and_over_what_is_inherited() {
+fn env_wins_over_the_env_file_and_inherited_variables() {
     let keys = json!({
         "inheritEnv": true,
         "envFile": "server.env",
@@ -218,7 +218,7 @@ fn variables_are_expanded() {
 }
 
 #[test]
-fn the_two_folders_are_known() {
+fn user_home_and_workspace_folder_are_expanded() {
     let keys = json!({"env": {"HOUSE": "${userHome}/x", "PLACE": "${workspaceFolder}/y"}});
     let setup = setup(&keys);
     let (home, work) = (setup.path("home/x"), setup.path("work/y"));

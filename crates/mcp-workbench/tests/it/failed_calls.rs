@@ -32,7 +32,7 @@ fn reason<'a>(result: &'a ToolResult, tool: &str) -> &'a str {
 }
 
 #[test]
-fn a_protocol_error_is_told_with_the_servers_words() {
+fn a_protocol_error_keeps_the_message_of_the_server() {
     let script = Script::named(&["t"]).on_call(
         "t",
         r#"[{"error":{"code":-32001,"message":"Traceback:\n\tthe disk is on fire","data":{"a":1}}}]"#,
@@ -43,7 +43,7 @@ fn a_protocol_error_is_told_with_the_servers_words() {
 }
 
 #[test]
-fn a_silent_call_ends_at_its_timeout() {
+fn a_call_without_an_answer_times_out() {
     let mut workbench = opened(&Script::new(), &json!({"callTimeoutMs": 300}));
     let start = Instant::now();
     let result = workbench.use_tool("hang", "{}");
@@ -81,7 +81,7 @@ fn progress_resets_the_timeout_of_a_call() {
 }
 
 #[test]
-fn nothing_resets_the_longest_time_of_a_call() {
+fn nothing_resets_the_maximum_time_of_a_call() {
     let mut workbench = opened(&progressing(100), &json!({"maxCallMs": 1000}));
     let start = Instant::now();
     let result = use_with_token(&mut workbench, "work");
@@ -132,7 +132,7 @@ fn a_call_tries_to_start_a_server_that_is_not_up() {
 
 /// A server that closes its stdin before it is up: no call can ever be sent to it.
 #[test]
-fn a_call_that_can_never_be_sent_is_answered_all_the_same() {
+fn a_call_to_a_server_that_closed_its_stdin_fails_as_not_sent() {
     let script = r#"read a; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}'
         read b; read c; exec 0<&-; echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"x","inputSchema":{"type":"object"}}]}}'
         sleep 100"#;

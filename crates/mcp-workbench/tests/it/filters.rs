@@ -90,7 +90,7 @@ fn filters_of_other_clients() {
 }
 
 #[test]
-fn an_entry_that_matches_nothing_is_warned_of() {
+fn a_filter_that_matches_nothing_is_warned_about() {
     let keys = json!({"toolFilters": ["read_file", "raed_dir"]});
     let mut workbench = Setup::new()
         .toolbox("dev", "d")
@@ -101,7 +101,7 @@ fn an_entry_that_matches_nothing_is_warned_of() {
 }
 
 #[test]
-fn a_disabled_server_is_out_everywhere() {
+fn a_disabled_server_appears_nowhere() {
     for keys in [json!({"disabled": true}), json!({"enabled": false})] {
         let mut workbench = Setup::one(&Script::named(&["a"]))
             .server_with("off", &Script::named(&["b"]), &keys)

@@ -12,7 +12,7 @@ use crate::harness::{Script, Setup};
 const LIMIT: usize = 2000;
 
 #[test]
-fn no_known_client_cuts_our_texts() {
+fn no_known_client_truncates_our_texts() {
     assert_eq!(LIMIT, MAX_CHARACTERS);
     let mut known = 0;
     for client in CLIENTS {
@@ -62,7 +62,7 @@ fn a_toolbox_without_a_description_is_listed_by_its_name() {
 }
 
 #[test]
-fn check_and_doctor_warn_of_a_toolbox_without_a_description() {
+fn check_and_doctor_warn_about_a_toolbox_without_a_description() {
     let setup = undescribed();
     setup.write_config();
     let config = setup.config();
@@ -204,7 +204,7 @@ fn without_use_lines(toolboxes: &[(String, String)]) -> String {
 }
 
 #[test]
-fn first_the_use_lines_go() {
+fn long_instructions_first_lose_the_use_lines() {
     let toolboxes = many(20, "Tools for one thing or another");
     let shorter = without_use_lines(&toolboxes);
     assert!(full(&toolboxes).chars().count() > LIMIT && shorter.chars().count() <= LIMIT);
@@ -212,7 +212,7 @@ fn first_the_use_lines_go() {
 }
 
 #[test]
-fn then_descriptions_are_shortened_evenly() {
+fn then_long_instructions_shorten_descriptions_evenly() {
     let description = "abcdefghij".repeat(20);
     let toolboxes = many(20, &description);
     let text = of_toolboxes(&toolboxes);
@@ -237,7 +237,7 @@ fn then_descriptions_are_shortened_evenly() {
 }
 
 #[test]
-fn then_the_list_ends_with_how_many_more() {
+fn then_long_instructions_count_the_remaining_toolboxes() {
     let count = 400;
     let toolboxes = many(count, "Some tools");
     let text = of_toolboxes(&toolboxes);

@@ -58,7 +58,7 @@ fn open_toolbox_names_the_toolboxes_in_its_definition() {
 }
 
 #[test]
-fn use_tool_says_what_it_takes() {
+fn use_tool_describes_its_parameters() {
     let mut workbench = two_toolboxes().connect();
     let tools = tools(&mut workbench);
     let schema = &named(&tools, "use_tool")["inputSchema"];
@@ -96,7 +96,7 @@ fn all_meta_tools_but_use_tool_are_annotated_as_read_only() {
 }
 
 #[test]
-fn texts_fit_every_client_and_stay_useful_with_any_number_of_toolboxes() {
+fn texts_fit_every_client_with_any_number_of_toolboxes() {
     let description = "What this toolbox is for, in many words. ".repeat(20);
     for count in [0, 1, 50, 1000] {
         let mut setup = Setup::new();
@@ -129,7 +129,7 @@ fn texts_fit_every_client_and_stay_useful_with_any_number_of_toolboxes() {
 }
 
 #[test]
-fn clients_that_hide_tools_are_asked_not_to_hide_these() {
+fn clients_that_hide_tools_are_asked_to_load_the_meta_tools() {
     for mode in ["proxy", "dynamic"] {
         let mut workbench = two_toolboxes().top("toolMode", json!(mode)).connect();
         let modern = workbench

@@ -101,7 +101,7 @@ fn the_first_initialize_opens_the_toolbox_and_announces_what_its_servers_have() 
 }
 
 #[test]
-fn lists_are_merged_and_the_second_of_a_name_gets_its_server_in_front() {
+fn lists_are_merged_and_duplicate_names_get_the_server_as_prefix() {
     let (mut workbench, _) = connect();
     let names = |message: Value, items: &str, key: &str| -> Vec<String> {
         let items = message[items].as_array().unwrap().clone();
@@ -128,7 +128,7 @@ fn lists_are_merged_and_the_second_of_a_name_gets_its_server_in_front() {
 }
 
 #[test]
-fn a_call_goes_to_its_server_under_the_servers_own_name_and_is_otherwise_untouched() {
+fn a_call_reaches_its_server_with_the_original_name_and_unchanged() {
     let (mut workbench, _) = connect();
     let params = r#"{"extra":[1e400],"name":"b__echo","arguments":{"z":1,"a":123456789012345678901234567890}}"#;
     assert!(!workbench.ask("tools/call", params).is_error());
@@ -178,7 +178,7 @@ fn prompts_and_completions_find_their_server() {
 }
 
 #[test]
-fn a_resource_goes_to_who_lists_it_then_to_who_has_a_template_for_it() {
+fn a_resource_is_read_from_the_server_that_lists_it_or_has_a_template() {
     let (mut workbench, _) = connect();
     for (uri, from) in [("u:1", "a"), ("u:2", "b"), ("u:t/7", "a"), ("u:x/y", "b")] {
         let read = workbench.ask("resources/read", &json!({"uri": uri}).to_string());
@@ -189,7 +189,7 @@ fn a_resource_goes_to_who_lists_it_then_to_who_has_a_template_for_it() {
 }
 
 #[test]
-fn subscribers_hear_of_changes_and_others_do_not() {
+fn only_subscribers_get_resource_updates() {
     let (mut workbench, _) = connect();
     assert_eq!(
         workbench
@@ -230,7 +230,7 @@ fn a_changed_list_is_announced_and_read_again() {
 }
 
 #[test]
-fn a_toolbox_without_families_declares_none() {
+fn a_toolbox_without_prompts_or_resources_declares_neither() {
     let setup = Setup::one(&Script::named(&["echo"]).set("capabilities", r#"{"tools":{}}"#));
     let mut workbench = natively(setup, "dev");
     let introduced = workbench.initialize();
@@ -253,7 +253,7 @@ fn a_toolbox_without_families_declares_none() {
 }
 
 #[test]
-fn a_server_that_fails_does_not_hide_the_others_and_a_failed_call_is_a_result() {
+fn a_failed_server_does_not_hide_the_others() {
     let setup = two_servers().entry("broken", json!({"command": "/no/such/program"}));
     let mut workbench = natively(setup, "other");
     workbench.initialize();
@@ -303,7 +303,7 @@ fn a_server_that_is_up_after_the_handshake_is_announced() {
 }
 
 #[test]
-fn a_toolbox_that_is_not_there_stops_the_start() {
+fn an_unknown_native_toolbox_stops_the_start() {
     let mut workbench = natively(two_servers(), "othr");
     assert_eq!(workbench.wait_exit().code(), Some(1));
     workbench.wait_stderr("did you mean `other`?");

@@ -15,7 +15,7 @@ const CANCEL: &str =
     clippy::disallowed_methods,
     reason = "what is waited for must not happen, so there is no event"
 )]
-fn a_call_that_was_never_written_is_not_held_against_its_server() {
+fn a_call_that_was_never_written_does_not_count_as_unanswered() {
     let mut workbench = Setup::new()
         .toolbox("dev", "d")
         .server("fs", &Script::new())

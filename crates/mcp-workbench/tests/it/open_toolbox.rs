@@ -74,7 +74,7 @@ fn no_server_can_pose_as_another() {
 }
 
 #[test]
-fn white_space_between_the_parts_of_a_definition_goes() {
+fn white_space_between_the_tokens_of_a_definition_is_removed() {
     let spaced = r#"[ { "name" : "t" , "description" : "two  spaces", "inputSchema" : { "type": "object" } } ]"#;
     let mut workbench = Setup::one(&Script::new().tools(spaced)).connect();
     let tool = r#"{"name":"t","description":"two  spaces","inputSchema":{"type":"object"},"server":"fs","toolbox":"dev"}"#;
@@ -82,7 +82,7 @@ fn white_space_between_the_parts_of_a_definition_goes() {
 }
 
 #[test]
-fn invalid_text_in_a_definition_is_mended() {
+fn invalid_text_in_a_definition_is_repaired() {
     let tool = r#"{\"name\":\"t\",\"description\":\"a\\ud800b$xffc\",\"inputSchema\":{\"type\":\"object\"}}"#;
     let answer = format!(
         r#"[{{"line":"{{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{{\"tools\":[{tool}]}}}}"}}]"#
@@ -113,7 +113,7 @@ fn all_pages_are_read_in_order() {
 }
 
 #[test]
-fn errors_are_told_word_for_word() {
+fn errors_have_the_texts_of_the_contract() {
     let rows = [
         (
             r#"{"toolbox":"x"}"#,
@@ -192,7 +192,7 @@ fn errors_are_told_word_for_word() {
 }
 
 #[test]
-fn the_old_name_is_hinted_at() {
+fn the_old_parameter_name_gets_a_hint() {
     let mut workbench = Setup::new().toolbox("dev", "d").connect();
     let result = workbench.call("open_toolbox", r#"{"toolbox_name":"dev"}"#);
     let begin = "Invalid parameters: Unrecognized key: 'toolbox_name' (did you mean 'toolbox'?)";
@@ -213,7 +213,7 @@ fn a_near_name_may_be_suggested_after_the_text() {
 }
 
 #[test]
-fn a_key_that_stands_twice_is_rejected() {
+fn duplicate_keys_are_rejected() {
     let mut workbench = Setup::one(&Script::new()).connect();
     let id = workbench.send_call("open_toolbox", r#"{"toolbox":"dev","toolbox":"dev"}"#);
     let answer = workbench.response(&id);
@@ -238,7 +238,7 @@ fn a_server_without_tools_is_connected_and_counted() {
 }
 
 #[test]
-fn what_servers_say_of_themselves_is_passed_on() {
+fn instructions_of_servers_are_passed_on() {
     let said = "Call \"a\" first.\nThen b: ü";
     let mut workbench = Setup::one(&Script::named(&["a"]).set("instructions", &raw_string(said)))
         .server("quiet", &Script::named(&["b"]))
@@ -277,7 +277,7 @@ fn tools_that_are_not_offered_are_listed_as_withheld() {
 }
 
 #[test]
-fn a_list_that_was_cut_short_is_noticed() {
+fn a_truncated_list_gets_a_notice() {
     let loops = r#"[{"answer":{"tools":[{"name":"a","inputSchema":{"type":"object"}}],"nextCursor":"again"}}]"#;
     let mut workbench = Setup::one(&Script::new().on_method("tools/list", loops)).connect();
     let result = workbench.open("dev");
@@ -291,7 +291,7 @@ fn a_list_that_was_cut_short_is_noticed() {
 }
 
 #[test]
-fn a_changed_list_is_seen_at_the_next_open() {
+fn the_next_open_shows_a_changed_list() {
     let changed = r#"[{"setTools":[{"name":"new","inputSchema":{"type":"object"}}]},{"notify":{"method":"notifications/tools/list_changed"}},{"answer":{"content":[]}}]"#;
     let script = Script::named(&["change", "old"]).on_call("change", changed);
     let mut workbench = Setup::one(&script).connect();

@@ -51,7 +51,7 @@ fn failures() -> [Failure; 5] {
 }
 
 #[test]
-fn a_server_that_fails_is_told_with_its_reason_and_hurts_no_other() {
+fn a_failed_server_is_reported_with_its_reason_and_does_not_affect_others() {
     for failure in failures() {
         let mut workbench = Setup::new()
             .toolbox("dev", "Development tools")
@@ -72,7 +72,7 @@ fn a_server_that_fails_is_told_with_its_reason_and_hurts_no_other() {
 }
 
 #[test]
-fn only_the_end_of_a_long_stderr_is_told() {
+fn only_the_end_of_a_long_stderr_is_reported() {
     let lines: Vec<String> = (0..100)
         .map(|n| format!(r#"{{"stderr":"line {n} {}"}}"#, "x".repeat(40)))
         .collect();
@@ -176,7 +176,7 @@ fn a_second_open_is_answered_from_memory() {
 }
 
 #[test]
-fn opens_at_the_same_time_connect_once() {
+fn concurrent_opens_connect_once() {
     let setup = Setup::new();
     let gate = json!([{"awaitFile": setup.path("gate")}]).to_string();
     let script = Script::named(&["a"]).set("onStart", &gate);
@@ -230,7 +230,7 @@ fn each_toolbox_has_its_own_connection_and_environment() {
 }
 
 #[test]
-fn the_handshake_is_that_of_a_client_of_2025_11_25_and_older_answers_do() {
+fn the_handshake_offers_2025_11_25_and_accepts_older_revisions() {
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let script = Script::named(&["a"]).set("protocolVersion", &format!("\"{version}\""));
         let mut workbench = Setup::new()
@@ -254,7 +254,7 @@ fn the_handshake_is_that_of_a_client_of_2025_11_25_and_older_answers_do() {
 }
 
 #[test]
-fn a_server_that_asks_is_answered() {
+fn requests_of_a_starting_server_are_answered() {
     let rows = [
         ("ping", r#""result":{}"#),
         ("unheard/of", r#""code":-32601"#),
@@ -321,7 +321,7 @@ fn an_open_does_not_wait_for_bad_servers_once_a_good_one_is_up() {
 
 /// Five failures open the breaker in any case. The pauses before the four retries, 250 ms to 2 s, are what the back-off adds.
 #[test]
-fn opening_again_keeps_to_the_back_off_of_a_server_that_crashes() {
+fn opening_again_respects_the_back_off_of_a_crashing_server() {
     let crashing = Script::new().set("onStart", r#"[{"exit":3}]"#);
     let mut workbench = Setup::one(&Script::named(&["a"]))
         .server_with("crashing", &crashing, &json!({"era": "legacy"}))

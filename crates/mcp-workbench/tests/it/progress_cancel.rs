@@ -36,7 +36,7 @@ fn stepping(steps: u32) -> Script {
 }
 
 #[test]
-fn progress_comes_in_order_under_the_clients_token_and_never_after_the_answer() {
+fn progress_is_in_order_with_the_token_of_the_client_and_before_the_answer() {
     let tokens = [r#""a token/ü""#, "42", "0", r#""7""#, "-3"];
     let mut workbench = opened(&stepping(20));
     for token in tokens {
@@ -82,7 +82,7 @@ fn without_a_token_there_is_no_progress() {
 }
 
 #[test]
-fn two_calls_keep_their_tokens_apart() {
+fn progress_tokens_of_two_calls_are_separate() {
     let mut workbench = opened(&stepping(5));
     let first = send_with_meta(&mut workbench, "work", r#"{"progressToken":"one"}"#);
     let second = send_with_meta(&mut workbench, "work", r#"{"progressToken":"two"}"#);
@@ -101,7 +101,7 @@ fn two_calls_keep_their_tokens_apart() {
 }
 
 #[test]
-fn a_cancel_reaches_the_server_under_its_own_id_and_is_not_answered() {
+fn a_cancel_reaches_the_server_with_its_id_and_is_not_answered() {
     // The server answers all the same, too late.
     let script = Script::named(&["stubborn", "pid"])
         .on_call("stubborn", r#"["awaitCancel",{"answer":{"content":[]}}]"#);
@@ -133,7 +133,7 @@ fn a_cancel_reaches_the_server_under_its_own_id_and_is_not_answered() {
 }
 
 #[test]
-fn a_cancel_of_nothing_is_ignored() {
+fn a_cancel_of_an_unknown_request_is_ignored() {
     let rows = [
         r#"{"requestId":12345}"#,
         r#"{"requestId":"never"}"#,
@@ -160,7 +160,7 @@ fn a_cancel_of_nothing_is_ignored() {
 }
 
 #[test]
-fn an_id_is_a_string_or_a_number_not_either() {
+fn string_and_number_ids_are_different() {
     let mut workbench = opened(&Script::new());
     let params = r#"{"name":"use_tool","arguments":{"tool":{"toolbox":"dev","server":"fs","tool":"sleep"},"arguments":{"ms":300}}}"#;
     workbench.send_request("\"77\"", "tools/call", params);

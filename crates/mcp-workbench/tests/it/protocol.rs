@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::{Message, Script, Setup};
 
 #[test]
-fn malformed_input_is_answered_and_the_process_goes_on() {
+fn malformed_input_is_answered_and_the_process_continues() {
     let rows: &[(&str, i64, &str)] = &[
         ("not json", -32700, "null"),
         (r#"{"jsonrpc":"2.0","id":1,"#, -32700, "null"),
@@ -56,7 +56,7 @@ fn malformed_input_is_answered_and_the_process_goes_on() {
 }
 
 #[test]
-fn an_answer_to_nothing_and_an_unknown_notification_are_ignored() {
+fn unexpected_answers_and_unknown_notifications_are_ignored() {
     let rows = [
         r#"{"jsonrpc":"2.0","id":99,"result":{}}"#,
         r#"{"jsonrpc":"2.0","id":"x","error":{"code":1,"message":"m"}}"#,
@@ -73,7 +73,7 @@ fn an_answer_to_nothing_and_an_unknown_notification_are_ignored() {
 }
 
 #[test]
-fn ids_come_back_as_they_were_sent() {
+fn ids_are_returned_as_they_were_sent() {
     let ids = [
         "0",
         "-1",
@@ -135,7 +135,7 @@ fn the_revision_is_negotiated() {
 }
 
 #[test]
-fn the_workbench_names_itself_and_declares_what_it_has() {
+fn initialize_names_the_workbench_and_its_capabilities() {
     let mut workbench = Setup::new().start();
     let result = workbench.initialize();
     assert_eq!(result["serverInfo"]["name"], "mcp-workbench");
@@ -158,7 +158,7 @@ fn ping_is_answered_before_the_handshake() {
 }
 
 #[test]
-fn families_that_are_not_declared_are_not_found() {
+fn methods_of_undeclared_capabilities_are_not_found() {
     let methods = [
         "prompts/list",
         "prompts/get",
@@ -179,7 +179,7 @@ fn families_that_are_not_declared_are_not_found() {
 }
 
 #[test]
-fn a_batch_is_one_only_at_2025_03_26() {
+fn batches_are_accepted_only_at_2025_03_26() {
     let mut workbench = Setup::new().start();
     workbench.initialize_as("2025-03-26");
     workbench.send_line(
@@ -215,7 +215,7 @@ fn batch(line: &str) -> Vec<Message> {
 }
 
 #[test]
-fn requests_run_side_by_side() {
+fn requests_run_concurrently() {
     let gated = |file: &str| format!(r#"[{{"awaitFile":"{file}"}},{{"answer":{{"content":[]}}}}]"#);
     let setup = Setup::new();
     let gate = setup.path("gate").to_str().unwrap().to_owned();
@@ -233,7 +233,7 @@ fn requests_run_side_by_side() {
 }
 
 #[test]
-fn a_name_that_is_no_meta_tool_is_a_protocol_error_in_proxy_mode() {
+fn in_proxy_mode_other_names_than_meta_tools_are_protocol_errors() {
     let mut workbench = Setup::one(&Script::named(&["read_file"])).connect();
     for round in ["closed", "open"] {
         for name in ["read_file", "dev__fs__read_file", "", "open_toolbox "] {

@@ -125,7 +125,7 @@ fn read(workbench: &mut Workbench, era: Era) -> String {
 }
 
 #[test]
-fn a_second_server_never_takes_over_a_link() {
+fn a_link_stays_with_the_first_server() {
     for mode in MODES {
         for era in ERAS {
             for [first, second] in [["git", "weather"], ["weather", "git"]] {
@@ -249,7 +249,7 @@ fn without_tokens_links_are_not_read_across_sessions() {
 }
 
 #[test]
-fn a_link_of_a_server_that_was_removed_can_be_made_by_another() {
+fn a_link_of_a_removed_server_can_be_reused_by_another() {
     let mut workbench = start(Mode::Proxy, Era::Legacy);
     for server in ["git", "weather"] {
         link(&mut workbench, Mode::Proxy, Era::Legacy, server);

@@ -53,7 +53,7 @@ const MENDED: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn invalid_text_is_mended_and_nothing_else() {
+fn only_invalid_text_is_repaired() {
     let names: Vec<String> = (0..MENDED.len()).map(|n| format!("row{n}")).collect();
     let listed: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut script = Script::named(&listed);
@@ -73,7 +73,7 @@ fn invalid_text_is_mended_and_nothing_else() {
 }
 
 #[test]
-fn answers_may_overtake_each_other_and_find_their_callers() {
+fn answers_out_of_order_reach_their_callers() {
     let mut workbench = Setup::one(&Script::new()).connect();
     workbench.open("dev");
     let calls: Vec<(String, u64)> = [120, 80, 40, 0]
@@ -89,7 +89,7 @@ fn answers_may_overtake_each_other_and_find_their_callers() {
 }
 
 #[test]
-fn many_calls_at_once_are_all_answered() {
+fn concurrent_calls_are_all_answered() {
     let mut workbench = Setup::one(&Script::new()).connect();
     workbench.open("dev");
     let ids: Vec<String> = (0..200)
@@ -102,7 +102,7 @@ fn many_calls_at_once_are_all_answered() {
 }
 
 #[test]
-fn a_large_result_comes_back_whole() {
+fn a_large_result_is_complete() {
     let mut workbench = Setup::one(&Script::new()).connect();
     workbench.open("dev");
     let result = workbench.use_tool("big", r#"{"size":3000000}"#);

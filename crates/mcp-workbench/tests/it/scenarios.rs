@@ -57,7 +57,7 @@ fn a_session_from_the_instructions_to_a_result() {
 }
 
 #[test]
-fn one_tool_name_in_two_toolboxes_and_on_two_servers_goes_where_its_fields_say() {
+fn calls_are_routed_by_the_three_fields() {
     let mut setup = Setup::new();
     for toolbox in ["dev", "prod"] {
         setup = setup.toolbox(toolbox, "d");
@@ -75,7 +75,7 @@ fn one_tool_name_in_two_toolboxes_and_on_two_servers_goes_where_its_fields_say()
 }
 
 #[test]
-fn names_with_the_old_separator_are_not_taken_apart() {
+fn names_with_the_old_separator_are_not_split() {
     let names = ["a__b", "b__c", "c__d__e"];
     let mut workbench = Setup::new()
         .toolbox(names[0], "d")
@@ -95,7 +95,7 @@ fn names_with_the_old_separator_are_not_taken_apart() {
 }
 
 #[test]
-fn opening_other_toolboxes_and_failing_to_leaves_what_is_open() {
+fn opening_other_toolboxes_leaves_open_ones_open() {
     let mut workbench = Setup::new()
         .toolbox("one", "d")
         .server("s", &speaking("t", "one"))
@@ -120,7 +120,7 @@ fn opening_other_toolboxes_and_failing_to_leaves_what_is_open() {
 }
 
 #[test]
-fn definitions_with_and_without_descriptions_and_with_deep_schemas_arrive_as_they_are() {
+fn definitions_are_passed_on_unchanged() {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -144,7 +144,7 @@ fn definitions_with_and_without_descriptions_and_with_deep_schemas_arrive_as_the
 }
 
 #[test]
-fn errors_name_toolbox_server_and_tool_one_by_one() {
+fn errors_name_toolbox_server_and_tool_separately() {
     let failing = Script::named(&["query"]).on_call(
         "query",
         r#"[{"error":{"code":-32000,"message":"syntax error"}}]"#,

@@ -68,7 +68,7 @@ fn open_both() -> Workbench {
 }
 
 #[test]
-fn the_whole_tree_is_gone_within_five_seconds() {
+fn the_process_tree_ends_within_five_seconds() {
     for way in ENDS {
         let mut workbench = open_both();
         let start = end(&mut workbench, way);
@@ -82,7 +82,7 @@ fn the_whole_tree_is_gone_within_five_seconds() {
 }
 
 #[test]
-fn servers_that_end_with_their_stdin_are_not_waited_for() {
+fn shutdown_does_not_wait_for_servers_that_ended_with_their_stdin() {
     for way in ENDS {
         let mut workbench = Setup::one(&Script::new()).connect();
         workbench.open("dev");
@@ -181,7 +181,7 @@ fn a_last_line_without_a_line_end_is_read() {
 }
 
 #[test]
-fn when_the_workbench_is_killed_the_trees_are_gone_within_three_seconds() {
+fn process_trees_end_within_three_seconds_of_a_kill() {
     let mut workbench = open_both();
     workbench.signal(Signal::KILL);
     workbench.wait_exit();
@@ -189,7 +189,7 @@ fn when_the_workbench_is_killed_the_trees_are_gone_within_three_seconds() {
 }
 
 #[test]
-fn nothing_is_left_of_a_server_that_was_killed() {
+fn a_killed_server_leaves_no_processes() {
     let mut workbench = Setup::one(&stubborn()).connect();
     workbench.open("dev");
     let journal = workbench.journal("dev", "fs");
@@ -203,7 +203,7 @@ fn nothing_is_left_of_a_server_that_was_killed() {
 }
 
 #[test]
-fn a_signal_during_an_open_ends_the_workbench_and_what_it_had_started() {
+fn a_signal_during_an_open_ends_the_workbench_and_its_servers() {
     let script = Script::new().set("onStart", r#"["hang"]"#);
     let mut workbench = Setup::one(&script).connect();
     let params = call_params("open_toolbox", r#"{"toolbox":"dev"}"#);
@@ -215,7 +215,7 @@ fn a_signal_during_an_open_ends_the_workbench_and_what_it_had_started() {
 }
 
 #[test]
-fn a_use_waits_for_the_open_that_is_under_way() {
+fn a_call_waits_for_an_open_in_progress() {
     let setup = Setup::new();
     let gate = json!([{"awaitFile": setup.path("gate")}]).to_string();
     let script = Script::new().set("onStart", &gate);

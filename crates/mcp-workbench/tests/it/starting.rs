@@ -115,7 +115,7 @@ fn no_configuration_at_all_is_an_error() {
 }
 
 #[test]
-fn nothing_is_started_at_the_start() {
+fn no_server_starts_before_it_is_needed() {
     let mut workbench = Setup::one(&Script::new()).connect();
     workbench.ask("tools/list", "{}");
     workbench.ask("ping", "{}");
@@ -127,7 +127,7 @@ fn nothing_is_started_at_the_start() {
 }
 
 #[test]
-fn stdout_carries_messages_and_nothing_else() {
+fn stdout_has_only_messages() {
     let noisy = Script::new()
         .set("onStart", r#"[{"stderr":"a word on stderr"}]"#)
         .on_method("notifications/initialized", r#"[{"stderr":"ready"}]"#);

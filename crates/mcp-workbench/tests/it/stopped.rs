@@ -20,7 +20,7 @@ fn answering_at_the_gate(setup: &Setup, result: &str) -> String {
 }
 
 #[test]
-fn answers_that_arrive_while_the_workbench_is_stopped_are_no_timeouts() {
+fn answers_that_arrive_while_stopped_are_not_timeouts() {
     const CALLS: usize = 10;
     let setup = Setup::new().toolbox("dev", "d");
     let actions = answering_at_the_gate(&setup, r#"{"content":[]}"#);
@@ -42,7 +42,7 @@ fn answers_that_arrive_while_the_workbench_is_stopped_are_no_timeouts() {
 }
 
 #[test]
-fn a_server_that_starts_while_the_workbench_is_stopped_is_up() {
+fn a_server_that_starts_while_stopped_is_up() {
     let setup = Setup::new().toolbox("dev", "d");
     let tools = r#"{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}"#;
     let actions = answering_at_the_gate(&setup, tools);

@@ -48,7 +48,7 @@ fn names(count: usize) -> Vec<String> {
 }
 
 #[test]
-fn a_list_over_a_bound_is_read_no_further_and_reported() {
+fn a_list_over_a_bound_is_cut_and_reported() {
     for (keys, count, pages_read, incomplete) in table() {
         let mut workbench = bounded(&keys).connect();
         let opened = workbench.open("dev");
@@ -103,7 +103,7 @@ fn changing(setup: &Setup) -> Script {
 }
 
 #[test]
-fn a_large_list_that_changes_holds_for_the_next_call() {
+fn a_changed_large_list_applies_to_the_next_call() {
     let setup = Setup::new().toolbox("dev", "d");
     let script = changing(&setup);
     let mut workbench = setup.server("fs", &script).connect();

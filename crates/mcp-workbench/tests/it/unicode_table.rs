@@ -138,7 +138,7 @@ fn generated() -> String {
 
 /// Fails when the committed table differs from Unicode's data; with `UPDATE_UNICODE=1` it is rewritten.
 #[test]
-fn the_tables_are_those_of_unicode() {
+fn the_tables_match_unicode() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/visible/table.rs");
     let table = generated();
     let update = Environment::of_process()

@@ -128,7 +128,7 @@ const ERRORS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn errors_are_told_word_for_word() {
+fn errors_have_the_texts_of_the_contract() {
     let mut workbench = workbench();
     for (arguments, text) in ERRORS {
         let result = workbench.call("use_tool", arguments);
@@ -144,7 +144,7 @@ fn errors_are_told_word_for_word() {
 }
 
 #[test]
-fn no_arguments_at_all_is_a_missing_tool() {
+fn missing_arguments_are_a_missing_tool() {
     let mut workbench = workbench();
     let id = workbench.request("tools/call", r#"{"name":"use_tool"}"#);
     let result = workbench.tool_result(&id);
@@ -152,7 +152,7 @@ fn no_arguments_at_all_is_a_missing_tool() {
 }
 
 #[test]
-fn the_old_form_is_hinted_at() {
+fn the_old_form_gets_a_hint() {
     let mut workbench = workbench();
     let old = r#"{"toolbox_name":"development","tool_name":"echo","arguments":{}}"#;
     let result = workbench.call("use_tool", old);
@@ -219,7 +219,7 @@ fn lookups_go_toolbox_then_server_then_tool() {
 }
 
 #[test]
-fn a_key_that_stands_twice_is_rejected() {
+fn duplicate_keys_are_rejected() {
     let rows = [
         r#"{"tool":{"toolbox":"development","server":"filesystem","tool":"echo"},"tool":{"toolbox":"development","server":"filesystem","tool":"pid"}}"#,
         r#"{"tool":{"toolbox":"development","server":"filesystem","tool":"echo","tool":"pid"}}"#,
@@ -238,7 +238,7 @@ fn a_key_that_stands_twice_is_rejected() {
 }
 
 #[test]
-fn a_key_of_the_call_that_stands_twice_is_rejected() {
+fn duplicate_keys_of_the_call_are_rejected() {
     let tool = r#"{"tool":{"toolbox":"development","server":"filesystem","tool":"echo"}}"#;
     let rows = [
         format!(r#"{{"name":"use_tool","arguments":{{}},"arguments":{tool}}}"#),
@@ -256,7 +256,7 @@ fn a_key_of_the_call_that_stands_twice_is_rejected() {
 }
 
 #[test]
-fn a_call_is_understood_however_it_is_written() {
+fn unusual_spellings_of_a_call_are_accepted() {
     let rows = [
         r#"{"arguments":{"arguments":{"a":1},"tool":{"tool":"echo","server":"filesystem","toolbox":"development"}},"name":"use_tool"}"#,
         r#" { "name" : "use_tool" , "other" : [1,{}] , "arguments" : { "tool" : { "toolbox" : "development" , "server" : "filesystem" , "tool" : "echo" } , "arguments" : {"a":1} } } "#,
@@ -274,7 +274,7 @@ fn a_call_is_understood_however_it_is_written() {
 }
 
 #[test]
-fn one_tool_name_on_two_servers_goes_where_it_is_sent() {
+fn a_tool_name_on_two_servers_is_routed_by_the_server() {
     let mut workbench = Setup::new()
         .toolbox("dev", "d")
         .server(

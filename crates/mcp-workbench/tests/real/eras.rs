@@ -64,7 +64,7 @@ fn conformance_steps() -> Vec<Step> {
 }
 
 #[test]
-fn the_conformance_server_says_what_is_written_here() {
+fn the_conformance_server_gives_the_expected_answers() {
     let text = |step: &str| CONFORMANCE[step]["result"]["content"][0]["text"].clone();
     assert_eq!(
         text("conformance accept"),

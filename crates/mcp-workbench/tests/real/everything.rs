@@ -116,7 +116,7 @@ pub(crate) fn check_refused_at_first(era: Era, outcome: &Value) {
 }
 
 #[test]
-fn without_the_workbench_it_says_what_is_written_here() {
+fn without_the_workbench_it_gives_the_expected_answers() {
     let text = |step: &str| DIRECT[step]["result"]["content"][0]["text"].clone();
     assert_eq!(text("echo"), "Echo: Grüße, \u{1f44b}");
     assert_eq!(DIRECT["work"]["progress"], json!(["1/4", "2/4", "3/4"]));

@@ -43,7 +43,7 @@ fn grouped(number: u64) -> String {
 }
 
 #[test]
-fn the_drawn_session_is_what_the_program_shows() {
+fn the_drawn_session_is_the_output_of_the_program() {
     let folder = tempdir().unwrap();
     let drawn = folder.path().join("session.svg");
     let mut command = Command::new(python());
@@ -62,7 +62,7 @@ fn the_drawn_session_is_what_the_program_shows() {
 
 /// The cost of all eight servers needs packages that the tests do not install; the cost of the task does not.
 #[test]
-fn the_readme_says_what_a_task_reads() {
+fn the_readme_has_the_measured_tokens_of_a_task() {
     let folder = tempdir().unwrap();
     // Lock and cache are written beside it.
     let config = folder.path().join("example.json");

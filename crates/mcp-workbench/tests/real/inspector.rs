@@ -108,7 +108,7 @@ fn inspector_uses_a_tool_in_native_mode() {
 }
 
 #[test]
-fn inspector_without_the_token_is_told_that_one_is_needed() {
+fn inspector_without_the_token_is_refused() {
     let inspector = Inspector::of(Listening::start(&[]));
     let (status, lines) = inspector.run_as_it_is("tools/list", &[]);
     assert_eq!((status, lines), (AUTH_REQUIRED, Vec::new()));

@@ -161,7 +161,7 @@ fn assert_wants_sign_in(words: &str) {
 }
 
 #[test]
-fn somebody_signs_in_uses_the_server_and_signs_out() {
+fn sign_in_use_and_sign_out() {
     let mut authority = Authority::start();
     let user = User::of(&authority);
     let refused = user.call("read", &[]);
@@ -186,7 +186,7 @@ fn somebody_signs_in_uses_the_server_and_signs_out() {
 }
 
 #[test]
-fn what_is_over_is_refreshed_with_a_token_that_is_used_once() {
+fn an_expired_token_is_refreshed_with_a_one_time_refresh_token() {
     let mut authority = Authority::start();
     let user = User::of(&authority);
     user.sign_in();
@@ -211,7 +211,7 @@ fn what_is_over_is_refreshed_with_a_token_that_is_used_once() {
 }
 
 #[test]
-fn those_that_find_it_over_at_once_refresh_it_once() {
+fn concurrent_calls_with_an_expired_token_refresh_once() {
     let mut authority = Authority::start();
     let user = User::of(&authority);
     user.sign_in();
@@ -226,7 +226,7 @@ fn those_that_find_it_over_at_once_refresh_it_once() {
 }
 
 #[test]
-fn a_tool_that_needs_more_is_allowed_by_signing_in_again() {
+fn a_tool_that_needs_more_scopes_works_after_a_new_sign_in() {
     let mut authority = Authority::start();
     let user = User::of(&authority);
     user.sign_in();
@@ -250,7 +250,7 @@ fn a_tool_that_needs_more_is_allowed_by_signing_in_again() {
 }
 
 #[test]
-fn who_was_forgotten_by_the_authority_is_told_to_sign_in_again() {
+fn a_revoked_client_must_sign_in_again() {
     let mut authority = Authority::start();
     let user = User::of(&authority);
     user.sign_in();

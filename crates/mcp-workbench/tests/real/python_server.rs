@@ -82,7 +82,7 @@ fn natively(client: Client, entry: &Value, transport: Transport, but_for: &[&str
 }
 
 #[test]
-fn without_the_workbench_it_says_what_is_written_here() {
+fn without_the_workbench_it_gives_the_expected_answers() {
     let text = |step: &str| DIRECT[step]["result"]["content"][0]["text"].clone();
     assert_eq!(text("add"), "3.5");
     assert_eq!(DIRECT["count"]["progress"], json!(["1/3", "2/3"]));
@@ -139,7 +139,7 @@ fn legacy_client_with_the_server_over_stdio() {
 }
 
 #[test]
-fn modern_client_with_the_server_held_to_the_legacy_era() {
+fn modern_client_with_the_server_fixed_to_the_legacy_era() {
     let client = Client {
         language: Language::TypeScript,
         era: Era::Modern,

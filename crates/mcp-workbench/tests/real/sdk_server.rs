@@ -191,7 +191,7 @@ fn names(seen: &Map<String, Value>, step: &str, list: &str) -> Vec<String> {
 }
 
 #[test]
-fn without_the_workbench_it_says_what_is_written_here() {
+fn without_the_workbench_it_gives_the_expected_answers() {
     let lists = ["tools", "tools then", "resources", "templates", "prompts"];
     let mut seen = DIRECT.clone();
     seen.retain(|name, _| !lists.contains(&name.as_str()));
@@ -209,7 +209,7 @@ fn without_the_workbench_it_says_what_is_written_here() {
 }
 
 #[test]
-fn over_http_without_the_workbench_it_says_the_same() {
+fn over_http_without_the_workbench_it_gives_the_same_answers() {
     let (url, _process) = listening(command(Era::Modern, Transport::Http));
     let client = Client {
         language: Language::Python,

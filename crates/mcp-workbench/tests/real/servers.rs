@@ -293,7 +293,7 @@ fn servers_of_all_kinds_share_one_toolbox() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn nothing_of_a_server_behind_npx_outlives_the_session() {
+fn a_server_behind_npx_leaves_no_processes() {
     let folder = tempfile::tempdir().unwrap();
     let graph = folder.path().join("graph of the npx test.json");
     let marker = graph.to_str().unwrap();

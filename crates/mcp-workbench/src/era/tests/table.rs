@@ -189,7 +189,7 @@ fn the_meta_of_a_modern_request_is_read() {
 }
 
 #[test]
-fn a_modern_request_must_say_who_sends_it() {
+fn a_modern_request_without_client_info_is_refused() {
     const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
     const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
     for (meta, problem) in [

@@ -65,7 +65,7 @@ fn timeless(mut lines: Vec<Value>) -> Vec<Value> {
 }
 
 #[test]
-fn every_call_is_a_line() {
+fn every_call_has_one_line() {
     let mut workbench = setup(json!(true)).connect();
     workbench.use_tool("read", "{}");
     workbench.open("dev");
@@ -114,7 +114,7 @@ fn every_call_is_a_line() {
 }
 
 #[test]
-fn every_way_to_call_is_noted() {
+fn calls_in_every_mode_are_recorded() {
     let mut dynamic = setup(json!(true))
         .top("toolMode", json!("dynamic"))
         .connect();
@@ -176,7 +176,7 @@ fn every_way_to_call_is_noted() {
 }
 
 #[test]
-fn values_are_noted_only_where_they_are_asked_for_and_never_secrets() {
+fn argument_values_are_recorded_only_if_configured_and_without_secrets() {
     let toolbox = Setup::new().toolbox("dev", "d");
     let keys = json!({"env": {"TOKEN": "${CANARY}"}});
     let mut workbench = toolbox
@@ -204,7 +204,7 @@ fn values_are_noted_only_where_they_are_asked_for_and_never_secrets() {
 }
 
 #[test]
-fn nothing_is_noted_unless_it_is_asked_for() {
+fn nothing_is_recorded_by_default() {
     for audit in [json!(false), json!(null)] {
         let mut workbench = setup(audit).connect();
         workbench.open("dev");
@@ -215,7 +215,7 @@ fn nothing_is_noted_unless_it_is_asked_for() {
 }
 
 #[test]
-fn what_was_noted_is_written_at_the_end() {
+fn pending_lines_are_written_at_shutdown() {
     let mut workbench = setup(json!(true)).connect();
     workbench.open("dev");
     for _ in 0..200 {

@@ -99,7 +99,7 @@ impl Drop for Following {
 }
 
 #[test]
-fn what_is_written_later_is_followed() {
+fn follow_prints_new_lines() {
     let mut workbench = noted();
     let mut command = workbench.setup.command();
     command.args([
@@ -146,7 +146,7 @@ fn a_name_cannot_forge_a_line_or_move_the_cursor() {
 }
 
 #[test]
-fn a_log_that_is_not_there_is_told_with_what_to_do() {
+fn a_missing_log_is_reported_with_a_hint() {
     let off = setup(json!(false)).connect();
     let (_, said) = log(&off, &[]);
     assert!(said.contains("add `\"audit\": true`"), "{said}");
@@ -156,7 +156,7 @@ fn a_log_that_is_not_there_is_told_with_what_to_do() {
 }
 
 #[test]
-fn lines_that_are_no_lines_are_counted() {
+fn invalid_lines_are_counted() {
     let workbench = noted();
     let log_file = file(&workbench);
     let text = fs::read_to_string(&log_file).unwrap();
@@ -167,7 +167,7 @@ fn lines_that_are_no_lines_are_counted() {
 }
 
 #[test]
-fn what_has_no_end_is_not_read() {
+fn an_endless_file_is_not_read() {
     let workbench = setup(json!({"file": "/dev/zero"})).connect();
     let (lines, said) = log(&workbench, &[]);
     assert_eq!(lines, [""; 0]);

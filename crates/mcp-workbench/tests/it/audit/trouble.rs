@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{lines_of, setup};
 
 #[test]
-fn a_full_disk_is_told_once_and_hurts_no_call() {
+fn a_full_disk_is_logged_once_and_calls_succeed() {
     let mut workbench = setup(json!({"file": "/dev/full"})).connect();
     workbench.open("dev");
     for _ in 0..20 {
@@ -34,7 +34,7 @@ fn a_full_disk_is_told_once_and_hurts_no_call() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_hurts_no_call_and_is_said_when_it_can() {
+fn missed_lines_are_counted_once_the_folder_can_be_created() {
     let setup = setup(json!({"file": "../blocked/audit.jsonl"}));
     let blocked = setup.write("blocked", "a file, where a folder should be");
     let mut workbench = setup.connect();

@@ -16,7 +16,7 @@ fn one() -> Setup {
 }
 
 #[test]
-fn a_modern_client_reads_over_stdio() {
+fn a_modern_client_reads_cut_results_over_stdio() {
     let mut workbench = one().start();
     workbench.call_modern(&ModernRequest::open("dev"));
     let raw = workbench
@@ -34,7 +34,7 @@ fn a_modern_client_reads_over_stdio() {
 }
 
 #[test]
-fn clients_read_over_http_what_is_theirs() {
+fn http_clients_read_only_their_own_cut_results() {
     let setup = one();
     let tokens = format!("{}\n{ANOTHER}\n", crate::harness::TOKEN);
     let file = setup.write("tokens", &tokens);
@@ -74,7 +74,7 @@ fn clients_read_over_http_what_is_theirs() {
 }
 
 #[test]
-fn without_tokens_a_session_is_whose_a_result_is() {
+fn without_tokens_a_cut_result_belongs_to_its_session() {
     let served = one().serve_with(&["--no-auth"]);
     let mut first = served.client();
     first.open();
@@ -89,7 +89,7 @@ fn without_tokens_a_session_is_whose_a_result_is() {
 }
 
 #[test]
-fn the_result_of_a_task_is_cut_as_well() {
+fn the_result_of_a_task_is_cut_too() {
     let text = lines(100);
     let task = json!([{ "task": { "pollIntervalMs": 100, "steps": [
         { "status": "completed", "result": text_result(&text) },

@@ -110,7 +110,7 @@ fn a_text_over_the_budget_is_shown_with_head_tail_sizes_and_a_link() {
 }
 
 #[test]
-fn every_type_of_content_is_shown_or_found_in_the_pages() {
+fn every_type_of_content_is_in_the_result_or_in_the_pages() {
     let long = |letter: &str| letter.repeat(300);
     let image = json!({ "type": "image", "data": long("i"), "mimeType": "image/png" });
     let audio = json!({ "type": "audio", "data": long("o"), "mimeType": "audio/wav" });
@@ -157,7 +157,7 @@ fn every_type_of_content_is_shown_or_found_in_the_pages() {
 }
 
 #[test]
-fn data_is_passed_on_and_counts_nothing() {
+fn binary_data_is_passed_on_and_does_not_count() {
     let image = json!({ "type": "image", "data": "i".repeat(5000), "mimeType": "image/png" });
     let result = json!({ "content": [image, { "type": "text", "text": "small" }] });
     let mut workbench = setup(100, &[("tool", &result)]).connect();
@@ -166,7 +166,7 @@ fn data_is_passed_on_and_counts_nothing() {
 }
 
 #[test]
-fn a_result_that_repeats_itself_for_programs_is_shown_as_text() {
+fn structured_content_that_repeats_the_text_is_dropped() {
     let structured = json!({ "rows": "x".repeat(700) });
     let result = json!({
         "content": [{ "type": "text", "text": structured.to_string() }],
@@ -201,7 +201,7 @@ fn a_registered_tool_keeps_its_structured_content() {
 }
 
 #[test]
-fn native_mode_shows_results_as_they_are() {
+fn native_mode_does_not_cut_results() {
     let result = text_result(&lines(1000));
     let setup = setup(100, &[("tool", &result)]);
     let setup = setup.top("toolMode", json!("native"));
@@ -210,7 +210,7 @@ fn native_mode_shows_results_as_they_are() {
 }
 
 #[test]
-fn a_client_that_knows_no_links_gets_none() {
+fn a_client_without_resource_links_gets_none() {
     let result = text_result(&lines(100));
     for (revision, knows_links) in [
         ("2024-11-05", false),

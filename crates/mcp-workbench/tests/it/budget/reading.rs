@@ -73,7 +73,7 @@ fn read_result_reads_pages_and_finds_lines() {
 }
 
 #[test]
-fn read_result_is_on_by_configuration_only() {
+fn read_result_is_off_by_default() {
     let mut workbench = setup(100, &[("tool", &text_result(&lines(100)))]).connect();
     workbench.open("dev");
     let raw = workbench.use_tool("tool", "{}").raw;
@@ -91,7 +91,7 @@ const GONE: &str = "is not available. Results are stored for an hour at most, an
                     Call the tool again.";
 
 #[test]
-fn what_is_not_there_is_said_with_a_code_and_what_to_do() {
+fn a_missing_result_is_an_error_with_a_code_and_a_hint() {
     let setup = setup(100, &[("tool", &text_result(&lines(100)))]);
     let mut workbench = setup.top("metaTools", json!(META_TOOLS)).connect();
     workbench.open("dev");
@@ -143,7 +143,7 @@ fn what_is_not_there_is_said_with_a_code_and_what_to_do() {
 }
 
 #[test]
-fn the_oldest_results_go_first() {
+fn the_oldest_results_are_evicted_first() {
     let names: Vec<String> = (0..101).map(|n| format!("t{n}")).collect();
     let listed: Vec<&str> = names.iter().map(String::as_str).collect();
     let script = names.iter().fold(Script::named(&listed), |script, name| {
@@ -165,7 +165,7 @@ fn the_oldest_results_go_first() {
 }
 
 #[test]
-fn a_server_cannot_have_an_address_of_ours() {
+fn a_server_cannot_use_a_result_uri_of_the_workbench() {
     let link = json!({
         "content": [{ "type": "resource_link", "uri": "mcp-workbench://result/x", "name": "n" }],
     });

@@ -20,7 +20,7 @@ fn cursor(machine: &Machine, servers: &Value) {
 }
 
 #[test]
-fn every_client_is_read_and_what_they_share_is_taken_once() {
+fn every_client_is_read_and_shared_servers_are_imported_once() {
     let machine = Machine::with_all_clients();
     let ran = machine
         .run(&["import", "--toolbox", "all", "--json"])
@@ -44,7 +44,7 @@ fn every_client_is_read_and_what_they_share_is_taken_once() {
 }
 
 #[test]
-fn the_table_and_the_next_steps_are_for_people() {
+fn the_report_has_a_table_and_the_next_steps() {
     let machine = Machine::with_all_clients();
     let ran = machine
         .run(&["import", "--from", "cursor,windsurf,goose,claude-code"])
@@ -54,7 +54,7 @@ fn the_table_and_the_next_steps_are_for_people() {
 }
 
 #[test]
-fn toolboxes_are_made_by_client_and_names_are_told_apart() {
+fn by_client_makes_one_toolbox_per_client_with_unique_names() {
     let machine = Machine::new();
     cursor(
         &machine,
@@ -129,7 +129,7 @@ fn servers_are_grouped_by_what_they_do() {
 }
 
 #[test]
-fn tools_in_the_cache_say_what_a_server_does() {
+fn cached_tools_decide_the_group_of_a_server() {
     let machine = Machine::new();
     let setup = Setup::one(&Script::named(&["run_sql", "list_tables"]));
     let entry: Value = serde_json::from_str(&setup.config_text()).unwrap();
@@ -152,7 +152,7 @@ fn tools_in_the_cache_say_what_a_server_does() {
 
 #[cfg(unix)]
 #[test]
-fn toolboxes_are_shown_and_renamed_on_a_terminal() {
+fn toolboxes_can_be_renamed_on_a_terminal() {
     let setup = Setup::new();
     let servers = json!({
         "fs": {"command": "npx", "args": ["server-filesystem"]},
@@ -180,7 +180,7 @@ fn toolboxes_are_shown_and_renamed_on_a_terminal() {
 }
 
 #[test]
-fn our_file_is_extended_in_place_and_once() {
+fn an_existing_configuration_is_extended_in_place_and_only_once() {
     let machine = Machine::new();
     let text = "{\n  // mine\n  \"_note\": 1,\n  \"toolboxes\": {\n    \"dev\": {\n      \"description\": \"d\", // why\n      \"mcpServers\": {\n        \"a\": { \"command\": \"x\" },\n      },\n    },\n  },\n}\n";
     let file = machine.path("work/workbench-config.json");
@@ -223,7 +223,7 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
-fn secrets_are_carried_over_and_never_said() {
+fn secrets_are_imported_and_never_printed() {
     let machine = Machine::new();
     cursor(
         &machine,
@@ -248,7 +248,7 @@ fn secrets_are_carried_over_and_never_said() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_with_secrets_is_for_its_owner_alone() {
+fn a_configuration_with_secrets_is_private_to_its_owner() {
     use std::os::unix::fs::PermissionsExt;
     let mode = |machine: &Machine| {
         let mode = fs::metadata(machine.config()).unwrap().permissions().mode();
@@ -279,7 +279,7 @@ fn a_file_with_secrets_is_for_its_owner_alone() {
 }
 
 #[test]
-fn a_broken_file_is_told_and_the_others_are_read() {
+fn a_broken_file_is_reported_and_the_others_are_read() {
     let machine = Machine::new();
     cursor(&machine, &json!({"a": {"command": "x"}}));
     let broken = machine.client_file(client(ClientName::Codex));
@@ -297,7 +297,7 @@ fn a_broken_file_is_told_and_the_others_are_read() {
 }
 
 #[test]
-fn nothing_to_take_over_is_said() {
+fn an_import_without_servers_says_so() {
     let machine = Machine::new();
     machine
         .run(&["import"])
@@ -315,7 +315,7 @@ fn nothing_to_take_over_is_said() {
 }
 
 #[test]
-fn a_file_of_ours_that_is_wrong_is_left_alone() {
+fn an_invalid_configuration_is_not_changed() {
     let machine = Machine::new();
     cursor(&machine, &json!({"a": {"command": "x"}}));
     let text = "{\"toolboxes\": {\"t\": {}}}";
@@ -328,7 +328,7 @@ fn a_file_of_ours_that_is_wrong_is_left_alone() {
 }
 
 #[test]
-fn the_file_that_is_named_is_made() {
+fn a_named_configuration_is_created() {
     let machine = Machine::new();
     cursor(&machine, &json!({"a": {"command": "x"}}));
     let named = machine.path("work/sub/mine.json");
@@ -342,7 +342,7 @@ fn the_file_that_is_named_is_made() {
 
 #[cfg(unix)]
 #[test]
-fn files_of_a_project_are_read_from_where_one_works() {
+fn project_files_are_read_from_the_current_directory() {
     let machine = Machine::new();
     let file = machine.client_file_for(client(ClientName::VsCode), Scope::Project);
     write(&machine.path("work/server.py"), "");
@@ -366,7 +366,7 @@ fn files_of_a_project_are_read_from_where_one_works() {
 }
 
 #[test]
-fn a_server_that_was_taken_over_works() {
+fn an_imported_server_works() {
     let machine = Machine::new();
     let setup = Setup::one(&Script::new());
     let entry: Value = serde_json::from_str(&setup.config_text()).unwrap();
@@ -392,7 +392,7 @@ fn the_guide_names_every_client() {
 }
 
 #[test]
-fn a_client_that_has_the_workbench_and_nothing_new_is_not_proposed() {
+fn install_is_not_suggested_for_a_client_that_has_the_workbench() {
     let machine = Machine::new();
     cursor(&machine, &json!({"a": {"command": "x"}}));
     let proposal = "install --client cursor --replace";

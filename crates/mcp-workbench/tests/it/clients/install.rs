@@ -107,7 +107,7 @@ fn variables_are_in_the_syntax_of_the_client() {
 }
 
 #[test]
-fn servers_that_are_disabled_in_the_workbench_stay_and_are_named() {
+fn replace_keeps_servers_that_are_disabled_in_the_workbench_and_names_them() {
     let machine = prepared();
     machine.run(&["disable", "t", "s"]).ends_with(0);
     let ran = machine.run(&["install", "--client", "cursor", "--replace", "--yes"]);
@@ -120,7 +120,7 @@ fn servers_that_are_disabled_in_the_workbench_stay_and_are_named() {
 }
 
 #[test]
-fn replace_takes_out_what_the_workbench_has() {
+fn replace_removes_servers_that_the_workbench_has() {
     let machine = prepared();
     machine
         .run(&["install", "--client", "cursor", "--yes"])
@@ -142,7 +142,7 @@ fn replace_takes_out_what_the_workbench_has() {
 }
 
 #[test]
-fn entries_that_cannot_be_imported_are_not_recommended_for_it() {
+fn import_is_not_suggested_for_entries_that_cannot_be_imported() {
     let machine = prepared();
     let servers = json!({"own": {"command": "own-server", "args": []},
         "mcp-server-github": {"source": "extension", "settings": {"token": "x"}}});
@@ -177,7 +177,7 @@ fn replace_reaches_the_sections_of_projects() {
 }
 
 #[test]
-fn a_server_that_is_switched_off_with_us_is_not_taken_out() {
+fn replace_keeps_a_server_that_is_disabled_in_the_configuration() {
     let machine = prepared();
     machine.run(&["disable", "t", "s"]).ends_with(0);
     machine
@@ -187,7 +187,7 @@ fn a_server_that_is_switched_off_with_us_is_not_taken_out() {
 }
 
 #[test]
-fn without_a_terminal_nothing_is_written_unless_it_is_said() {
+fn without_a_terminal_nothing_is_written_unless_yes_is_given() {
     let machine = prepared();
     let before = machine.files();
     machine
@@ -294,7 +294,7 @@ fn goose_gets_the_name_that_it_requires() {
 }
 
 #[test]
-fn a_name_that_another_server_has_is_left_alone() {
+fn an_entry_of_another_server_with_our_name_is_not_changed() {
     let machine = with_a_namesake();
     let before = machine.files();
     machine
@@ -334,7 +334,7 @@ fn a_name_that_the_client_cannot_use_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_broken_is_left_alone() {
+fn a_broken_client_file_is_not_changed() {
     let machine = prepared();
     for (name, text) in [
         (ClientName::Cursor, "{\n  \"mcpServers\": {\n"),
@@ -353,7 +353,7 @@ fn a_file_that_is_broken_is_left_alone() {
 }
 
 #[test]
-fn without_a_configuration_there_is_nothing_to_install() {
+fn install_without_a_configuration_is_an_error() {
     let machine = Machine::new();
     machine
         .run(&["install", "--client", "cursor", "--yes"])
@@ -363,7 +363,7 @@ fn without_a_configuration_there_is_nothing_to_install() {
 }
 
 #[test]
-fn a_project_has_its_own_file() {
+fn install_with_project_writes_the_file_of_the_project() {
     let machine = prepared();
     machine
         .run(&["install", "--client", "claude-code", "--project", "--yes"])
@@ -383,7 +383,7 @@ fn a_project_has_its_own_file() {
 }
 
 #[test]
-fn what_was_put_in_starts_the_workbench() {
+fn the_installed_entry_starts_the_workbench() {
     let machine = prepared();
     machine
         .run(&["install", "--client", "cursor", "--yes"])
@@ -412,7 +412,7 @@ fn what_was_put_in_starts_the_workbench() {
 
 #[cfg(unix)]
 #[test]
-fn permissions_and_links_stay_and_the_copy_is_private() {
+fn permissions_and_links_are_preserved_and_the_backup_is_private() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let machine = prepared();
     let file = machine.client_file(client(ClientName::Kiro));

@@ -51,7 +51,7 @@ fn servers_of_a_project_are_not_imported_without_being_asked_for() {
 }
 
 #[test]
-fn servers_of_a_project_are_shown_whole_and_stay_disabled() {
+fn servers_of_a_project_are_shown_in_full_and_stay_disabled() {
     let machine = Machine::new();
     clone_hostile(&machine);
     machine.run(&["import", "--project"]).ends_with(0).says(&[

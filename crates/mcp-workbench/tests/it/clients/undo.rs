@@ -12,7 +12,7 @@ use super::{
 };
 
 #[test]
-fn every_file_is_as_it_was() {
+fn undo_restores_every_file_byte_for_byte() {
     let machine = prepared();
     let before = machine.files();
     for options in [
@@ -35,7 +35,7 @@ fn every_file_is_as_it_was() {
 }
 
 #[test]
-fn a_file_that_was_not_there_is_gone_again() {
+fn undo_deletes_a_file_that_install_created() {
     let machine = Machine::new();
     configure(&machine);
     let before = machine.files();
@@ -57,7 +57,7 @@ fn a_file_that_was_not_there_is_gone_again() {
 }
 
 #[test]
-fn strange_layouts_come_back() {
+fn unusual_layouts_are_restored() {
     let machine = prepared();
     let cases = [
         (
@@ -109,7 +109,7 @@ fn strange_layouts_come_back() {
 }
 
 #[test]
-fn in_a_file_that_has_changed_since_only_our_entry_goes() {
+fn undo_removes_only_our_entry_from_a_file_changed_since() {
     let machine = prepared();
     for name in [
         ClientName::Cursor,
@@ -182,7 +182,7 @@ fn entries(machine: &Machine, name: ClientName) -> Vec<(Option<PathBuf>, String,
 }
 
 #[test]
-fn replaced_servers_come_back_after_the_client_rewrote_its_file() {
+fn undo_restores_replaced_servers_after_the_client_rewrote_its_file() {
     let machine = prepared();
     for client in writable() {
         let (name, word) = (client.name, client.word());
@@ -201,7 +201,7 @@ fn replaced_servers_come_back_after_the_client_rewrote_its_file() {
 }
 
 #[test]
-fn servers_of_several_installs_come_back() {
+fn undo_restores_the_servers_of_several_installs() {
     let machine = prepared();
     let file = machine.client_file(client(ClientName::Cursor));
     let before = entries(&machine, ClientName::Cursor);
@@ -218,7 +218,7 @@ fn servers_of_several_installs_come_back() {
 }
 
 #[test]
-fn a_server_that_somebody_else_removed_or_changed_is_named_and_not_put_back() {
+fn a_server_that_was_changed_or_removed_since_is_named_and_not_restored() {
     let machine = prepared();
     let file = machine.client_file(client(ClientName::Kiro));
     let servers = json!({
@@ -264,7 +264,7 @@ fn a_server_that_somebody_else_removed_or_changed_is_named_and_not_put_back() {
 }
 
 #[test]
-fn an_older_entry_of_ours_comes_back() {
+fn undo_restores_an_older_entry_of_the_workbench() {
     let machine = prepared();
     let file = machine.client_file(client(ClientName::Kiro));
     let old =
@@ -282,7 +282,7 @@ fn an_older_entry_of_ours_comes_back() {
 }
 
 #[test]
-fn installs_are_taken_back_one_by_one() {
+fn installs_are_undone_one_by_one() {
     let machine = prepared();
     let zero = machine.files();
     machine
@@ -310,7 +310,7 @@ fn installs_are_taken_back_one_by_one() {
 }
 
 #[test]
-fn an_entry_of_our_name_that_is_not_ours_stays() {
+fn an_entry_of_another_server_with_our_name_stays() {
     let machine = with_a_namesake();
     let before = machine.files();
     machine

@@ -175,7 +175,7 @@ fn the_first_screen_of_the_readme_has_the_two_commands() {
 }
 
 #[test]
-fn what_does_not_exist_is_found() {
+fn commands_and_options_that_do_not_exist_are_detected() {
     for line in [
         "mcp-workbench chekc",
         "mcp-workbench list --tolls",

@@ -101,7 +101,7 @@ fn data_parses_and_every_configuration_loads() {
 }
 
 #[test]
-fn a_document_that_no_command_prints_is_found() {
+fn documents_that_no_command_prints_are_detected() {
     for (text, good) in [
         (r#"{"file":"f","tool_mode":"proxy","toolboxes":[]}"#, true),
         (r#"{"tool_mode":"proxy","toolboxes":[]}"#, false),

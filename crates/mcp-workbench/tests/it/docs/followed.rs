@@ -30,7 +30,7 @@ fn printed(world: &World, client: &str) -> String {
 }
 
 #[test]
-fn the_entries_of_clients_are_those_that_install_prints() {
+fn client_entries_in_the_docs_are_those_that_install_prints() {
     let world = World::new();
     let config = "home/.config/mcp-workbench/workbench-config.json";
     world.write(config, "{\"toolboxes\": {}}\n");

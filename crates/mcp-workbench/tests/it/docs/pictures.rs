@@ -30,7 +30,7 @@ fn every_picture_is_shown_somewhere() {
 
 /// The cost of all definitions needs the published servers; the cost of the workbench does not depend on them.
 #[test]
-fn the_readme_says_what_a_model_reads_at_the_start() {
+fn the_readme_has_the_measured_tokens_at_the_start() {
     let example = root().join("docs/examples/published-servers.json");
     let world = World::new();
     // A lock file is written beside it.

@@ -58,7 +58,7 @@ const COMPARED: &[Compared] = &[
 ];
 
 #[test]
-fn what_the_pages_show_is_what_the_program_says() {
+fn shown_output_is_what_the_program_prints() {
     let mut unknown = Vec::new();
     for block in blocks().iter().filter(|block| block.language == "text") {
         let compare = COMPARED.iter().find(|(page, begin, _)| {

@@ -31,7 +31,7 @@ fn exists(test: &str) -> bool {
 }
 
 #[test]
-fn every_test_that_a_threat_names_exists() {
+fn every_test_named_in_the_threats_exists() {
     let text = fs::read_to_string(PAGE).unwrap();
     let tests = named(&text);
     assert!(tests.len() > 40, "only {} tests are named", tests.len());

@@ -7,7 +7,7 @@ use pretty_assertions::assert_eq;
 use super::{Account, KEPT};
 
 #[test]
-fn a_program_is_added_and_everything_else_keeps_its_bytes() {
+fn a_program_is_added_and_every_other_byte_is_preserved() {
     let account = Account::with(KEPT);
     let said = account.done(&[
         "add",
@@ -81,7 +81,7 @@ fn a_remote_server_is_added() {
 }
 
 #[test]
-fn a_toolbox_that_nobody_described_gets_a_description() {
+fn a_new_toolbox_gets_a_description() {
     let account = Account::with("{\"toolboxes\": {}}");
     let said = account.done(&["add", "ops", "x", "--", "y"]);
     assert!(
@@ -95,7 +95,7 @@ fn a_toolbox_that_nobody_described_gets_a_description() {
 }
 
 #[test]
-fn a_toolbox_that_is_probably_misspelt_is_not_made() {
+fn a_toolbox_that_is_probably_misspelt_is_not_created() {
     let account = Account::with(KEPT);
     let said = account.refused(1, &["add", "Dev", "x", "--", "y"]);
     assert!(said.contains("did you mean `dev`?"), "{said}");
@@ -108,7 +108,7 @@ fn a_toolbox_that_is_probably_misspelt_is_not_made() {
 }
 
 #[test]
-fn secrets_in_plain_text_are_remarked_on_and_not_repeated() {
+fn a_secret_in_plain_text_is_warned_about_and_not_repeated() {
     let account = Account::with(KEPT);
     let said = account.done(&[
         "add",
@@ -137,7 +137,7 @@ fn secrets_in_plain_text_are_remarked_on_and_not_repeated() {
 }
 
 #[test]
-fn what_would_be_wrong_is_refused_with_its_place() {
+fn an_invalid_entry_is_refused_with_its_location() {
     let account = Account::with(KEPT);
     let cases: [(&[&str], &str); 6] = [
         (
@@ -167,7 +167,7 @@ fn what_would_be_wrong_is_refused_with_its_place() {
 }
 
 #[test]
-fn wrong_usage_has_a_code_of_its_own() {
+fn wrong_usage_has_its_own_exit_code() {
     let account = Account::with(KEPT);
     let cases: [&[&str]; 7] = [
         &["dev", "x"],
@@ -215,7 +215,7 @@ fn a_file_with_other_errors_can_be_edited() {
 }
 
 #[test]
-fn what_is_no_configuration_is_refused_with_its_place() {
+fn an_invalid_configuration_is_refused_with_its_location() {
     let cases = [
         ("{\"toolboxes\": {,}}", ":1:16: not valid JSON"),
         ("", ":1:1: not valid JSON: the file is empty"),
@@ -235,7 +235,7 @@ fn what_is_no_configuration_is_refused_with_its_place() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_and_permissions_stay() {
+fn links_and_permissions_are_preserved() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let account = Account::new();
     let real = account.path("home/real.json");
@@ -256,7 +256,7 @@ fn a_link_and_permissions_stay() {
 }
 
 #[test]
-fn a_shown_difference_holds_no_secrets() {
+fn a_printed_difference_contains_no_secrets() {
     let account = Account::new();
     account.done(&["init"]);
     let secret = "hunter2\"-hunter2";

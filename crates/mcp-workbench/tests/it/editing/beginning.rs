@@ -5,7 +5,7 @@ use std::fs;
 use super::Account;
 
 #[test]
-fn a_file_is_written_that_can_be_checked_and_added_to() {
+fn the_new_file_passes_check_and_add() {
     let account = Account::new();
     let said = account.done(&["init"]);
     assert!(
@@ -33,7 +33,7 @@ fn a_file_is_written_that_can_be_checked_and_added_to() {
 }
 
 #[test]
-fn what_exists_is_never_overwritten() {
+fn an_existing_file_is_never_overwritten() {
     let account = Account::with("mine");
     let said = account.refused(1, &["init"]);
     assert!(said.contains("exists already"), "{said}");
@@ -43,7 +43,7 @@ fn what_exists_is_never_overwritten() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_to_nowhere_is_not_written_through() {
+fn a_dangling_link_is_not_written_through() {
     let account = Account::new();
     std::os::unix::fs::symlink("elsewhere.json", account.config()).unwrap();
     account.refused(1, &["init"]);
@@ -51,7 +51,7 @@ fn a_link_to_nowhere_is_not_written_through() {
 }
 
 #[test]
-fn flags_say_what_the_file_holds() {
+fn flags_decide_the_content_of_the_file() {
     let account = Account::new();
     let arguments = [
         "init",
@@ -87,7 +87,7 @@ fn flags_say_what_the_file_holds() {
 }
 
 #[test]
-fn the_file_goes_where_it_is_said() {
+fn the_file_is_written_to_the_given_path() {
     let account = Account::new();
     let said = account.done(&["init", "--config", "deep/down/my box.json"]);
     let file = account.path("work/deep/down/my box.json");
@@ -108,7 +108,7 @@ fn the_file_goes_where_it_is_said() {
 }
 
 #[test]
-fn what_could_not_be_used_is_not_written() {
+fn an_unusable_configuration_is_not_written() {
     let account = Account::new();
     let said = account.refused(1, &["init", "--toolbox", " "]);
     assert!(said.contains("the name of a toolbox is empty"), "{said}");

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use super::{Account, KEPT};
 
 #[test]
-fn a_server_goes_and_everything_else_keeps_its_bytes() {
+fn a_server_is_removed_and_every_other_byte_is_preserved() {
     let account = Account::with(KEPT);
     account.done(&["remove", "dev", "files"]);
     let gone = "\r\n\t\t\t\t\"files\": { \"command\": \"files\" }, // the first";
@@ -16,7 +16,7 @@ fn a_server_goes_and_everything_else_keeps_its_bytes() {
 }
 
 #[test]
-fn a_toolbox_with_servers_goes_only_where_that_is_said() {
+fn a_toolbox_with_servers_is_removed_only_with_a_flag() {
     let account = Account::with(KEPT);
     let said = account.refused(1, &["remove", "dev"]);
     assert!(said.contains("has servers: files, git"), "{said}");
@@ -27,7 +27,7 @@ fn a_toolbox_with_servers_goes_only_where_that_is_said() {
 }
 
 #[test]
-fn a_comment_that_stays_is_told() {
+fn remaining_comments_are_reported() {
     let text = "{\n  \"toolboxes\": {\n    // Of a.\n    \"a\": { \"description\": \"d\", \"mcpServers\": {} },\n\n    \
                 // Of nobody.\n\n    \"b\": { \"description\": \"d\", \"mcpServers\": {} }\n  }\n}\n";
     let account = Account::with(text);
@@ -42,7 +42,7 @@ fn a_comment_that_stays_is_told() {
 }
 
 #[test]
-fn an_empty_toolbox_goes() {
+fn an_empty_toolbox_is_removed() {
     let account =
         Account::with("{\"toolboxes\": {\"a\": {\"description\": \"d\", \"mcpServers\": {}}}}");
     account.done(&["remove", "a"]);
@@ -50,7 +50,7 @@ fn an_empty_toolbox_goes() {
 }
 
 #[test]
-fn what_is_not_there_is_not_removed() {
+fn removing_an_unknown_name_fails() {
     let account = Account::with(KEPT);
     let cases: [(&[&str], &str); 4] = [
         (
@@ -77,7 +77,7 @@ fn what_is_not_there_is_not_removed() {
 }
 
 #[test]
-fn what_the_rest_of_the_file_needs_is_not_removed() {
+fn a_toolbox_that_the_configuration_refers_to_is_not_removed() {
     let account = Account::with(
         "{\"toolMode\": \"native\", \"nativeToolbox\": \"a\", \"toolboxes\": {\"a\": {\"description\": \"d\", \"mcpServers\": {}}}}",
     );

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use super::{Account, KEPT};
 
 #[test]
-fn a_server_that_is_off_is_not_there_and_comes_back_unchanged() {
+fn a_disabled_server_disappears_and_returns_unchanged() {
     let account = Account::with(KEPT);
     let said = account.done(&["disable", "dev", "git"]);
     assert!(
@@ -28,7 +28,7 @@ fn a_server_that_is_off_is_not_there_and_comes_back_unchanged() {
 }
 
 #[test]
-fn all_servers_of_a_toolbox_are_switched_at_once() {
+fn all_servers_of_a_toolbox_can_be_disabled_at_once() {
     let account = Account::with(KEPT);
     account.done(&["disable", "dev"]);
     let checked = account.run(&["check"]).stdout.join("\n");
@@ -38,7 +38,7 @@ fn all_servers_of_a_toolbox_are_switched_at_once() {
 }
 
 #[test]
-fn what_is_so_already_is_not_written() {
+fn disabling_a_disabled_server_writes_nothing() {
     let account = Account::with(KEPT);
     let said = account.done(&["enable", "dev", "git"]);
     assert_eq!(
@@ -49,7 +49,7 @@ fn what_is_so_already_is_not_written() {
 }
 
 #[test]
-fn what_is_not_there_cannot_be_switched() {
+fn unknown_servers_cannot_be_enabled_or_disabled() {
     let account = Account::with(KEPT);
     for command in ["enable", "disable"] {
         let said = account.refused(1, &[command, "dev", "gti"]);

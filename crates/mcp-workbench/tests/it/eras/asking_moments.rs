@@ -12,7 +12,7 @@ const REPLY: &str =
     r#"{"line":"{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{\"completion\":{},\"told\":$REPLY}}"}"#;
 
 #[test]
-fn only_what_may_be_answered_with_questions_is() {
+fn only_requests_that_allow_questions_are_answered_with_them() {
     let actions = format!(r#"[{{"request":{{"method":"roots/list"}}}},{REPLY}]"#);
     let script = Script::new()
         .set(
@@ -44,7 +44,7 @@ fn curious() -> Script {
 }
 
 #[test]
-fn a_client_can_be_asked_while_it_opens() {
+fn a_client_can_be_asked_during_an_open() {
     let mut workbench = Setup::one(&curious()).start();
     let open = ModernRequest::open("dev").capabilities(CAN_ALL);
     let opened = workbench.answer_all(&open, |_, _| r#"{"roots":[]}"#.to_owned());
@@ -54,7 +54,7 @@ fn a_client_can_be_asked_while_it_opens() {
 }
 
 #[test]
-fn a_client_that_was_asked_while_it_opens_holds_up_nobody() {
+fn an_unanswered_question_during_an_open_does_not_block_calls() {
     let entry = json!({"connectTimeoutMs": 500});
     let setup = Setup::new().toolbox("dev", "d");
     let mut workbench = setup.server_with("fs", &curious(), &entry).start();

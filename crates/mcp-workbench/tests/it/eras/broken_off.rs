@@ -42,7 +42,7 @@ fn only_once(setup: &Setup, script: Script) -> Script {
 }
 
 #[test]
-fn a_task_whose_server_does_not_come_back_may_have_run() {
+fn a_task_of_a_lost_server_may_have_run() {
     let setup = Setup::new().toolbox("dev", "Development tools");
     let task = r#"[{"task":{"pollIntervalMs":300,"steps":[{"status":"working"}]}},{"exit":1}]"#;
     let script = only_once(&setup, modern(&["slow"]).on_call("slow", task));
@@ -63,7 +63,7 @@ fn a_task_that_its_server_has_forgotten_may_have_run() {
 }
 
 #[test]
-fn a_call_that_was_asked_for_and_cannot_be_made_again_may_have_run() {
+fn a_call_whose_server_exits_between_rounds_may_have_run() {
     let setup = Setup::new().toolbox("dev", "Development tools");
     let rounds = r#"[{"rounds":{"rounds":[
         {"inputRequests":{"a":{"method":"elicitation/create","params":{"message":"1"}}}}]}}]"#;
@@ -84,7 +84,7 @@ fn a_call_that_was_asked_for_and_cannot_be_made_again_may_have_run() {
 }
 
 #[test]
-fn a_call_that_becomes_a_task_after_it_was_cancelled_is_cancelled_as_one() {
+fn a_cancelled_call_that_becomes_a_task_is_cancelled_as_a_task() {
     let task = r#"[{"journal":"waits"},"awaitCancel",{"task":{"pollIntervalMs":100,"steps":[{"status":"working"}]}}]"#;
     let script = modern(&["slow"]).on_call("slow", task);
     let mut workbench = connect(Setup::one(&script));
@@ -102,7 +102,7 @@ fn a_call_that_becomes_a_task_after_it_was_cancelled_is_cancelled_as_one() {
 }
 
 #[test]
-fn a_list_that_is_refused_because_of_headers_is_not_read_again_and_again() {
+fn a_list_refused_because_of_headers_is_not_requested_in_a_loop() {
     let refused = r#"[{"error":{"code":-32020,"message":"header mismatch"}}]"#;
     let list = r#"[{"answer":{"tools":[{"name":"change","inputSchema":{}},{"name":"later","inputSchema":{}}]}}]"#;
     let lists = format!(r#"[{{"inTurn":[{list},{refused},[{{"exit":1}}]]}}]"#);
@@ -128,7 +128,7 @@ fn a_list_that_is_refused_because_of_headers_is_not_read_again_and_again() {
 }
 
 #[test]
-fn a_server_is_not_idle_while_its_client_is_asked() {
+fn a_server_with_an_open_question_is_not_idle() {
     let rounds = r#"[{"rounds":{"rounds":[
         {"inputRequests":{"a":{"method":"elicitation/create","params":{"message":"1"}}}}]}}]"#;
     let script = modern(&["ask"]).on_call("ask", rounds);

@@ -70,8 +70,7 @@ fn uris(workbench: &Workbench, method: &str, count: usize) -> Vec<Value> {
 }
 
 #[test]
-fn without_native_mode_only_the_configuration_changes_a_list_and_a_listener_is_answered_at_the_end()
-{
+fn outside_native_mode_only_tool_list_changes_can_be_subscribed_to() {
     for mode in ["proxy", "dynamic"] {
         let setup = Setup::one(&telling()).top("toolMode", json!(mode));
         let mut workbench = setup.start();
@@ -101,7 +100,7 @@ fn without_native_mode_only_the_configuration_changes_a_list_and_a_listener_is_a
 }
 
 #[test]
-fn what_is_accepted_follows_what_the_servers_can_tell() {
+fn only_notifications_that_servers_can_send_are_accepted() {
     let filter = json!({
         "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": false,
         "resourceSubscriptions": ["u:1", "s:1", "v:1", "u:1"], "unheardOf": true,
@@ -119,7 +118,7 @@ fn what_is_accepted_follows_what_the_servers_can_tell() {
 }
 
 #[test]
-fn each_listener_hears_what_it_asked_for_under_its_own_id() {
+fn each_subscriber_gets_its_own_notifications_with_its_id() {
     let mut workbench = connect(&[("a", telling())]);
     listen(&mut workbench, "70", &json!({"promptsListChanged": true}));
     listen(&mut workbench, "\"b\"", &json!({"toolsListChanged": true}));
@@ -139,7 +138,7 @@ fn each_listener_hears_what_it_asked_for_under_its_own_id() {
 }
 
 #[test]
-fn a_listener_that_is_cancelled_hears_nothing_more_and_gets_no_answer() {
+fn a_cancelled_subscription_gets_no_notifications_and_no_answer() {
     let mut workbench = connect(&[("a", telling())]);
     let filter = json!({"promptsListChanged": true});
     listen(&mut workbench, "70", &filter);
@@ -154,7 +153,7 @@ fn a_listener_that_is_cancelled_hears_nothing_more_and_gets_no_answer() {
 }
 
 #[test]
-fn a_change_of_a_resource_is_told_with_what_its_server_said() {
+fn a_resource_update_keeps_the_members_of_its_server() {
     let mut workbench = connect(&[("a", telling())]);
     listen(
         &mut workbench,
@@ -178,7 +177,7 @@ fn a_change_of_a_resource_is_told_with_what_its_server_said() {
 }
 
 #[test]
-fn a_server_hears_that_nobody_wants_a_resource_when_the_last_one_has_gone() {
+fn a_resource_is_unsubscribed_when_its_last_subscriber_leaves() {
     let mut workbench = connect(&[("a", telling())]);
     let one = json!({"resourceSubscriptions": ["u:1"]});
     listen(&mut workbench, "70", &one);
@@ -196,7 +195,7 @@ fn a_server_hears_that_nobody_wants_a_resource_when_the_last_one_has_gone() {
 }
 
 #[test]
-fn a_server_hears_that_nobody_wants_a_resource_when_a_session_ends() {
+fn a_resource_is_unsubscribed_when_the_session_ends() {
     let setup = natively(Setup::new().toolbox("dev", "d")).server("a", &telling());
     let served = setup.serve();
     let (mut first, mut second) = (served.client(), served.client());
@@ -216,7 +215,7 @@ fn a_server_hears_that_nobody_wants_a_resource_when_a_session_ends() {
 }
 
 #[test]
-fn over_http_the_stream_of_the_request_is_what_is_listened_to() {
+fn over_http_notifications_use_the_stream_of_the_request() {
     let setup = natively(Setup::new().toolbox("dev", "d")).server("a", &telling());
     let served = setup.serve();
     let listen = |id: &str, filter: Value| {
@@ -247,7 +246,7 @@ fn over_http_the_stream_of_the_request_is_what_is_listened_to() {
 }
 
 #[test]
-fn the_acknowledgement_is_the_first_that_a_listener_hears() {
+fn the_acknowledgement_precedes_all_notifications() {
     let log = json!({"method": "notifications/message", "params": {"level": "error", "data": "d"}});
     let actions = json!([{"notify": log}, {"answer": {}}]).to_string();
     let script = telling().on_method("resources/subscribe", &actions);
@@ -262,7 +261,7 @@ fn the_acknowledgement_is_the_first_that_a_listener_hears() {
 }
 
 #[test]
-fn so_many_listen_at_once_and_the_others_are_refused() {
+fn the_number_of_subscriptions_is_bounded() {
     let mut workbench = Setup::new().start();
     for id in 0..256 {
         listen(&mut workbench, &id.to_string(), &json!({}));
@@ -281,7 +280,7 @@ fn so_many_listen_at_once_and_the_others_are_refused() {
 }
 
 #[test]
-fn a_filter_that_cannot_be_read_is_refused() {
+fn an_invalid_filter_is_refused() {
     let mut workbench = connect(&[("a", silent())]);
     for (params, message) in [
         (json!({}), "notifications: Expected object"),

@@ -9,7 +9,7 @@ use crate::harness::Setup;
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 #[test]
-fn tasks_are_for_clients_that_know_them() {
+fn tasks_are_offered_only_to_clients_that_declare_them() {
     let mut workbench = Setup::one(&silent()).start();
     workbench.initialize();
     let filter = json!({"notifications": {"taskIds": ["t"]}});
@@ -54,7 +54,7 @@ fn a_task_that_was_not_given_to_the_client_is_unknown() {
 }
 
 #[test]
-fn a_modern_client_has_no_legacy_methods_and_hears_how_long_lists_may_be_kept() {
+fn a_modern_client_has_no_legacy_methods_and_gets_cache_hints() {
     let setup = natively(Setup::new().toolbox("dev", "d"));
     let setup = setup.server("a", &telling()).server("b", &silent());
     let mut workbench = setup.start();

@@ -45,7 +45,7 @@ fn answer(workbench: &mut Workbench, method: &str, result: &str) -> Value {
 }
 
 #[test]
-fn every_request_says_who_makes_it_and_what_that_client_can_do() {
+fn every_request_has_client_info_and_capabilities() {
     let script = modern(&["x"]).answers("x", r#"{"resultType":"complete","content":[],"n":1e400}"#);
     let mut workbench = connect(Setup::one(&script), &json!({"elicitation": {}}));
     let result = workbench.use_tool("x", "{}");
@@ -68,7 +68,7 @@ fn every_request_says_who_makes_it_and_what_that_client_can_do() {
 }
 
 #[test]
-fn the_progress_of_a_call_only_grows_however_often_it_is_made() {
+fn progress_grows_over_all_rounds_of_a_call() {
     let rounds = r#"[{"progress":{"progress":5}},
         {"rounds":{"rounds":[{"requestState":"s1"},{"requestState":"s2"}],
             "then":[{"progress":{"progress":7}},{"answer":{"content":[]}}]}}]"#;
@@ -88,7 +88,7 @@ fn the_progress_of_a_call_only_grows_however_often_it_is_made() {
 }
 
 #[test]
-fn what_it_asks_reaches_a_legacy_client_round_by_round() {
+fn questions_reach_a_legacy_client_round_by_round() {
     let rounds = r#"[{"rounds":{"rounds":[
         {"inputRequests":{"a":{"method":"elicitation/create","params":{"message":"1"}},"b":{"method":"sampling/createMessage","params":{"messages":[]}}},
          "requestState":"s1"},
@@ -132,7 +132,7 @@ fn what_it_asks_reaches_a_legacy_client_round_by_round() {
 }
 
 #[test]
-fn a_client_that_cannot_answer_is_told_what_it_lacks() {
+fn an_error_names_the_missing_client_capability() {
     let rounds = r#"[{"rounds":{"rounds":[
         {"inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url","url":"https://x"}}}}]}}]"#;
     let script = modern(&["ask"]).on_call("ask", rounds);
@@ -145,7 +145,7 @@ fn a_client_that_cannot_answer_is_told_what_it_lacks() {
 }
 
 #[test]
-fn an_address_gets_an_id_for_a_legacy_client() {
+fn a_url_elicitation_gets_an_id_for_a_legacy_client() {
     let rounds = r#"[{"rounds":{"rounds":[
         {"inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url","url":"https://x"}}}}]}}]"#;
     let script = modern(&["ask"]).on_call("ask", rounds);
@@ -161,7 +161,7 @@ fn an_address_gets_an_id_for_a_legacy_client() {
 }
 
 #[test]
-fn roots_of_the_configuration_are_told_without_asking() {
+fn configured_roots_are_answered_without_asking_the_client() {
     let rounds = r#"[{"rounds":{"rounds":[{"inputRequests":{"r":{"method":"roots/list"}}}]}}]"#;
     let script = modern(&["ask"]).on_call("ask", rounds);
     let setup = Setup::one(&script).top("roots", json!(["file:///x"]));
@@ -173,7 +173,7 @@ fn roots_of_the_configuration_are_told_without_asking() {
 }
 
 #[test]
-fn answers_of_an_unknown_kind_are_refused() {
+fn results_of_an_unknown_type_are_refused() {
     let script = modern(&["x"]).answers("x", r#"{"resultType":"later","content":[]}"#);
     let mut workbench = connect(Setup::one(&script), &json!({}));
     let result = workbench.use_tool("x", "{}");
@@ -215,7 +215,7 @@ fn a_task_is_followed_to_its_result_and_its_questions_are_asked_once() {
 }
 
 #[test]
-fn a_task_that_fails_fails_the_call_and_one_that_nobody_waits_for_is_cancelled() {
+fn a_failed_task_fails_its_call_and_an_abandoned_task_is_cancelled() {
     let failed = r#"[{"task":{"pollIntervalMs":100,"steps":[
         {"status":"failed","error":{"code":-32000,"message":"no luck"}}]}}]"#;
     let endless = r#"[{"task":{"pollIntervalMs":100,"steps":[{"status":"working"}]}}]"#;
@@ -236,7 +236,7 @@ fn a_task_that_fails_fails_the_call_and_one_that_nobody_waits_for_is_cancelled()
 }
 
 #[test]
-fn a_change_of_its_tools_is_heard_and_listening_goes_on_after_its_end() {
+fn a_tool_list_change_is_followed_and_the_subscription_reopens() {
     for end in ["graceful", "cancelled", "abrupt"] {
         let add =
             r#"{"setTools":[{"name":"add","inputSchema":{}},{"name":"new","inputSchema":{}}]}"#;
@@ -264,7 +264,7 @@ fn a_change_of_its_tools_is_heard_and_listening_goes_on_after_its_end() {
 }
 
 #[test]
-fn a_call_that_is_cancelled_is_taken_back() {
+fn a_cancel_reaches_the_server() {
     let script = modern(&["wait"]).on_call("wait", r#"[{"journal":"waits"},"awaitCancel"]"#);
     let mut workbench = connect(Setup::one(&script), &json!({}));
     let call = workbench.send_use("wait", "{}");
@@ -278,7 +278,7 @@ fn a_call_that_is_cancelled_is_taken_back() {
 }
 
 #[test]
-fn a_subscription_widens_what_is_listened_to_and_is_not_sent() {
+fn a_resource_subscription_widens_the_filter_instead_of_being_sent() {
     let touch = r#"[{"change":{"method":"notifications/resources/updated","params":{"uri":"u:1"}}},{"answer":{"content":[]}}]"#;
     let script = modern(&["touch"])
         .set("resources", r#"[{"uri":"u:1","name":"one"}]"#)

@@ -58,7 +58,7 @@ fn answered(request: &ModernRequest, asked: &InputRequired, answer: &str) -> Mod
 }
 
 #[test]
-fn a_question_is_an_answer_and_the_answer_goes_back_byte_for_byte() {
+fn a_question_ends_the_request_and_its_answer_returns_byte_for_byte() {
     let rows = [
         (
             "elicitation/create",
@@ -112,7 +112,7 @@ fn several_rounds_are_asked_one_after_the_other() {
 }
 
 #[test]
-fn a_server_is_refused_what_its_client_did_not_declare_in_this_request() {
+fn questions_that_the_request_did_not_declare_are_refused() {
     let script = asks(&[ask("sampling/createMessage", "{}")]);
     let mut workbench = start(&script);
     let request = calling("ask").capabilities(r#"{"elicitation":{}}"#);
@@ -122,7 +122,7 @@ fn a_server_is_refused_what_its_client_did_not_declare_in_this_request() {
 }
 
 #[test]
-fn what_is_not_answered_is_asked_again() {
+fn unanswered_questions_are_asked_again() {
     let mut workbench = start(&asks(&[ask("elicitation/create", "{}")]));
     let request = calling("ask");
     let asked = workbench.ask_for_questions(&request);
@@ -140,7 +140,7 @@ fn what_is_not_answered_is_asked_again() {
 }
 
 #[test]
-fn a_state_is_good_once_and_for_its_own_request() {
+fn a_request_state_works_once_and_only_for_its_request() {
     let mut workbench = start(&asks(&[ask("elicitation/create", "{}")]));
     let asked = workbench.ask_for_questions(&calling("ask"));
     let with_state = |request: ModernRequest| answered(&request, &asked, r#"{"action":"accept"}"#);
@@ -156,7 +156,7 @@ fn a_state_is_good_once_and_for_its_own_request() {
 }
 
 #[test]
-fn two_calls_at_once_never_cross() {
+fn concurrent_calls_never_mix_their_questions() {
     let script = Script::named(&["a", "b"])
         .on_call("a", &eliciting("of a"))
         .on_call("b", &eliciting("of b"));
@@ -183,7 +183,7 @@ fn two_calls_at_once_never_cross() {
 }
 
 #[test]
-fn progress_and_logs_follow_the_request_that_waits() {
+fn progress_and_logs_go_to_the_current_request_of_the_call() {
     let progress = |n: u32| json!({"progress": {"progress": n}}).to_string();
     let log =
         json!({"method": "notifications/message", "params": {"level": "info", "data": "said"}});
@@ -209,7 +209,7 @@ fn progress_and_logs_follow_the_request_that_waits() {
 }
 
 #[test]
-fn progress_that_was_held_back_is_told_to_the_request_that_waits() {
+fn held_back_progress_goes_to_the_current_request() {
     let report = json!([{"progress": {"progress": 1}}]);
     let flood = json!({"repeat": {"times": 150, "actions": report}}).to_string();
     let mut workbench = start(&asks(&[flood, ask("elicitation/create", "{}")]));
@@ -246,7 +246,7 @@ fn a_cancelled_retry_cancels_the_call() {
 }
 
 #[test]
-fn a_state_that_is_not_ours_is_refused() {
+fn a_forged_request_state_is_refused() {
     let mut workbench = start(&asks(&[ask("elicitation/create", "{}")]));
     let asked = workbench.ask_for_questions(&calling("ask"));
     let state = asked.state.expect("a state");
@@ -261,7 +261,7 @@ fn a_state_that_is_not_ours_is_refused() {
 }
 
 #[test]
-fn a_request_that_may_not_be_answered_with_a_question_is_not() {
+fn a_request_that_does_not_allow_questions_gets_none() {
     let complete = format!(
         r#"[{},{{"answer":{{"completion":{{"values":[]}}}}}}]"#,
         ask("elicitation/create", r#"{"message":"m"}"#)

@@ -50,7 +50,7 @@ fn cached_protocol(cache: &Path) -> Value {
 }
 
 #[test]
-fn every_kind_of_server_is_met_in_its_own_way() {
+fn every_kind_of_server_is_detected() {
     let discover = "server/discover";
     let cases = [
         ("modern", modern(), vec![discover], "modern"),
@@ -89,7 +89,7 @@ fn every_kind_of_server_is_met_in_its_own_way() {
 }
 
 #[test]
-fn a_server_that_is_slow_to_come_up_is_met_in_its_own_way_too() {
+fn slow_servers_of_every_kind_are_detected() {
     let slow = r#"[{"sleepMs":2500}]"#;
     let cases = [
         (modern().set("onStart", slow), "modern", 1),
@@ -113,7 +113,7 @@ fn a_server_that_is_slow_to_come_up_is_met_in_its_own_way_too() {
 }
 
 #[test]
-fn an_entry_that_says_how_its_server_speaks_asks_nothing() {
+fn a_configured_era_skips_the_probe() {
     for (era, script, greeting) in [
         ("legacy", legacy(), "initialize"),
         ("legacy", legacy().set("era", r#""both""#), "initialize"),
@@ -133,7 +133,7 @@ fn an_entry_that_says_how_its_server_speaks_asks_nothing() {
 }
 
 #[test]
-fn a_server_that_is_not_what_its_entry_says_is_told_so() {
+fn a_wrong_configured_era_is_reported() {
     let setup = Setup::new()
         .toolbox("dev", "Development tools")
         .server_with("fs", &legacy(), &json!({"era": "modern"}));
@@ -209,7 +209,7 @@ fn a_server_that_lists_a_legacy_revision_gets_the_handshake() {
 }
 
 #[test]
-fn a_server_that_ends_for_other_reasons_is_not_started_twice_each_time() {
+fn a_server_that_exits_at_every_start_is_probed_once() {
     let script = Script::new().set("onStart", r#"[{"exit":3}]"#);
     let mut workbench = Setup::one(&script).connect();
     let journal = workbench.journal("dev", "fs");
@@ -261,7 +261,7 @@ fn a_cached_protocol_is_used_at_the_next_start_and_replaced_when_it_is_wrong() {
 }
 
 #[test]
-fn a_modern_server_that_ends_at_its_first_start_is_asked_again() {
+fn a_modern_server_that_exits_at_its_first_start_is_probed_again() {
     let setup = Setup::new().toolbox("dev", "Development tools");
     let file = raw_string(setup.path("started").to_str().unwrap());
     let start = format!(r#"[{{"once":{{"file":{file},"actions":[{{"exit":3}}]}}}}]"#);
@@ -275,7 +275,7 @@ fn a_modern_server_that_ends_at_its_first_start_is_asked_again() {
 const SLOWLY: &str = r#"[{"sleepMs":2500},{"answer":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}]"#;
 
 #[test]
-fn a_modern_server_that_thinks_for_long_is_met_after_it_has_refused_the_handshake() {
+fn a_slow_modern_server_is_detected_after_it_refused_the_handshake() {
     let script = modern().on_method("server/discover", SLOWLY);
     let setup = Setup::one(&script);
     let cache = setup.path("cache");
@@ -293,7 +293,7 @@ fn a_modern_server_that_thinks_for_long_is_met_after_it_has_refused_the_handshak
 }
 
 #[test]
-fn what_a_remote_server_has_not_said_is_not_kept() {
+fn an_undetermined_protocol_is_not_cached() {
     let script = legacy()
         .set("era", r#""both""#)
         .on_method("server/discover", SLOWLY);

@@ -97,7 +97,7 @@ fn a_question_is_asked_while_a_silent_call_runs() {
 }
 
 #[test]
-fn a_question_moves_to_another_call_when_the_call_that_was_asked_ends() {
+fn a_question_moves_to_another_call_when_its_call_ends() {
     let setup = Setup::new().toolbox("dev", "d");
     let gate = setup.path("gate");
     // The question and the end of the oldest call come together, before the client can be asked.
@@ -125,7 +125,7 @@ fn a_question_moves_to_another_call_when_the_call_that_was_asked_ends() {
 }
 
 #[test]
-fn a_question_is_refused_when_the_call_that_was_asked_is_cancelled() {
+fn a_question_is_refused_when_its_call_is_cancelled() {
     let script = Script::named(&["hang", "ask"])
         .on_call("hang", r#"["hang"]"#)
         .on_call("ask", &eliciting("who?"));
@@ -142,7 +142,7 @@ fn a_question_is_refused_when_the_call_that_was_asked_is_cancelled() {
 }
 
 #[test]
-fn questions_between_principals_are_refused_together() {
+fn ambiguous_questions_of_several_principals_are_refused_after_one_wait() {
     const QUESTIONS: usize = 4;
     let script = Script::named(&["hang", "ask"])
         .on_call("hang", r#"[{"journal":"hangs"},"hang"]"#)

@@ -18,7 +18,7 @@ fn wait(journal: &Journal, method: &str, count: usize) {
 }
 
 #[test]
-fn it_is_met_without_a_handshake_and_listened_to() {
+fn a_modern_server_is_used_without_a_handshake_and_subscribed_to() {
     let change = r#"{"change":{"method":"notifications/tools/list_changed"}}"#;
     let add = format!(
         r#"[{{"setTools":[{{"name":"new","inputSchema":{{}}}}]}},{change},{{"answer":{{"content":[]}}}}]"#
@@ -36,7 +36,7 @@ fn it_is_met_without_a_handshake_and_listened_to() {
 }
 
 #[test]
-fn a_legacy_one_gets_initialize_after_the_question() {
+fn a_legacy_server_gets_initialize_after_the_probe() {
     let script = Script::named(&["x"]).answers("x", r#"{"content":[]}"#);
     let server = RemoteFixture::start(&script);
     let mut workbench = server.setup().connect();
@@ -46,7 +46,7 @@ fn a_legacy_one_gets_initialize_after_the_question() {
 }
 
 #[test]
-fn marked_arguments_stand_in_headers_and_tools_with_wrong_marks_are_left_out() {
+fn marked_arguments_are_sent_in_headers_and_tools_with_invalid_marks_are_withheld() {
     let tools = r#"[{"name":"good","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Region"}}}},{"name":"bad","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"no name"}}}}]"#;
     let script = Script::new()
         .set("era", r#""modern""#)
@@ -64,7 +64,7 @@ fn marked_arguments_stand_in_headers_and_tools_with_wrong_marks_are_left_out() {
 }
 
 #[test]
-fn a_call_with_the_headers_of_an_old_list_is_made_again_with_those_of_the_new_one() {
+fn a_call_with_outdated_headers_is_repeated_with_the_new_ones() {
     let mismatch = r#"[{"setTools":[{"name":"x","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"New"}}}}]},{"error":{"code":-32020,"message":"header mismatch"}}]"#;
     let turns = format!(r#"[{{"inTurn":[{mismatch},[{{"answer":{{"content":[]}}}}]]}}]"#);
     let server = RemoteFixture::start(&modern(&["x"]).on_call("x", &turns));
@@ -92,7 +92,7 @@ fn a_call_whose_headers_are_refused_is_repeated_once() {
 }
 
 #[test]
-fn a_call_that_is_cancelled_ends_its_stream_and_says_nothing() {
+fn a_cancel_closes_the_stream_and_sends_no_notification() {
     let script = modern(&["wait"]).on_call(
         "wait",
         r#"[{"journal":"waits"},"awaitCancel",{"journal":"over"}]"#,
@@ -110,7 +110,7 @@ fn a_call_that_is_cancelled_ends_its_stream_and_says_nothing() {
 }
 
 #[test]
-fn one_that_is_replaced_by_one_of_the_other_era_is_met_anew() {
+fn a_server_replaced_by_one_of_the_other_era_is_reconnected() {
     let script = |era: &str| {
         let script = Script::named(&["x"]).set("era", &format!(r#""{era}""#));
         script.answers("x", r#"{"content":[]}"#)

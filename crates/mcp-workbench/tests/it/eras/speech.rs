@@ -24,7 +24,7 @@ fn open(workbench: &mut Workbench) {
 }
 
 #[test]
-fn discover_says_what_is_served() {
+fn discover_describes_the_workbench() {
     let mut workbench = Setup::one(&echo()).start();
     let result = ask(&mut workbench, "server/discover");
     assert_eq!(result["supportedVersions"], json!([MODERN]));
@@ -44,7 +44,7 @@ fn discover_says_what_is_served() {
 }
 
 #[test]
-fn results_of_the_workbench_itself_name_it_and_others_do_not() {
+fn only_results_of_the_workbench_itself_name_it() {
     let mut workbench = Setup::one(&echo()).start();
     for request in [
         ModernRequest::new("tools/list"),
@@ -95,7 +95,7 @@ fn both_eras_are_served_on_one_connection_in_any_order() {
 }
 
 #[test]
-fn a_modern_request_is_no_part_of_a_batch() {
+fn a_modern_request_in_a_batch_is_refused() {
     let mut workbench = Setup::one(&echo()).start();
     workbench.initialize_as("2025-03-26");
     let list = ModernRequest::new("tools/list").text("2");
@@ -118,7 +118,7 @@ fn a_legacy_request_still_needs_initialize() {
 }
 
 #[test]
-fn a_modern_request_must_say_who_sends_it() {
+fn a_modern_request_without_client_info_is_refused() {
     let rows: [(Value, i64, &str); 6] = [
         (json!({VERSION: MODERN}), -32602, CAPABILITIES),
         (json!({CAPABILITIES: {}}), -32602, VERSION),
@@ -155,7 +155,7 @@ fn a_modern_request_must_say_who_sends_it() {
 }
 
 #[test]
-fn what_only_the_legacy_era_has_is_not_there_for_modern_clients() {
+fn legacy_methods_do_not_exist_for_modern_clients() {
     let mut workbench = Setup::one(&echo()).start();
     for method in [
         "initialize",
@@ -181,7 +181,7 @@ fn errors_have_the_codes_of_the_era_of_their_client() {
 }
 
 #[test]
-fn a_log_message_needs_a_level_and_belongs_to_its_request() {
+fn log_messages_need_a_level_and_belong_to_their_request() {
     let log =
         json!({"method": "notifications/message", "params": {"level": "warning", "data": "d"}});
     let actions = json!([{"notify": log}, {"answer": {}}]).to_string();
@@ -221,7 +221,7 @@ fn dynamic_mode_shows_modern_clients_no_registered_tools_but_runs_them() {
 }
 
 #[test]
-fn what_a_legacy_server_gets_has_nothing_of_the_modern_era() {
+fn requests_to_a_legacy_server_have_no_modern_members() {
     let mut workbench = Setup::one(&echo()).start();
     open(&mut workbench);
     let request = ModernRequest::use_tool("echo", "{}").log_level("info");

@@ -79,7 +79,7 @@ fn arguments_can_come_from_stdin() {
 }
 
 #[test]
-fn the_exit_code_tells_what_happened() {
+fn the_exit_code_depends_on_the_outcome() {
     let cases: [(&[&str], i32, &str); 9] = [
         (&["call", "dev", "fs", "echo"], 0, ""),
         (&["call", "dev", "fs", "fail"], 3, "it failed"),
@@ -129,7 +129,7 @@ fn a_value_of_the_wrong_type_is_refused_before_the_call() {
 }
 
 #[test]
-fn a_result_is_printed_as_it_was_sent_where_json_is_asked_for() {
+fn json_prints_the_result_as_it_was_sent() {
     let result =
         r#"{"content":[{"type":"text","text":"a"}],"structuredContent":{"n":1e400},"x":[ 1 ]}"#;
     let setup = Setup::one(&Script::new().answers("echo", result));
@@ -153,7 +153,7 @@ fn a_result_is_printed_as_it_was_sent_where_json_is_asked_for() {
 }
 
 #[test]
-fn a_result_is_readable() {
+fn results_are_printed_for_people() {
     let result = json!({"content": [
         {"type": "text", "text": "one\ntwo"},
         {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"},
@@ -223,7 +223,7 @@ fn binary_contents_are_saved_and_nothing_is_overwritten() {
 }
 
 #[test]
-fn only_the_server_that_is_called_is_started() {
+fn only_the_called_server_is_started() {
     let setup = Setup::one(&Script::new()).server("other", &Script::new());
     let other = setup.journal("dev", "other");
     let setup = setup
@@ -235,7 +235,7 @@ fn only_the_server_that_is_called_is_started() {
 }
 
 #[test]
-fn an_interrupt_cancels_the_call_and_ends_the_server() {
+fn an_interrupt_cancels_the_call_and_stops_the_server() {
     let setup = Setup::one(&Script::new());
     let journal = setup.journal("dev", "fs");
     let mut call = start(setup, &["call", "dev", "fs", "hang"]);
@@ -265,7 +265,7 @@ fn a_call_that_takes_too_long_is_cancelled() {
 }
 
 #[test]
-fn a_server_is_told_that_nobody_can_be_asked() {
+fn without_a_terminal_questions_of_servers_are_refused() {
     let setup = Setup::one(&Script::new().on_call("echo", &asks(&json!({"message": "m"}))));
     let journal = setup.journal("dev", "fs");
     let (finished, _setup) = run(setup, &arguments(&ECHO, &["--json"]));
@@ -278,7 +278,7 @@ fn a_server_is_told_that_nobody_can_be_asked() {
 }
 
 #[test]
-fn a_server_that_does_not_come_up_is_told_with_its_reason() {
+fn a_failed_start_is_reported_with_its_reason() {
     let setup = Setup::new().toolbox("dev", "d").entry(
         "fs",
         json!({"command": "sh", "args": ["-c", "echo no luck >&2; exit 3"]}),

@@ -199,7 +199,7 @@ fn no_command_shows_a_terminal_hidden_characters() {
 }
 
 #[test]
-fn a_form_of_a_server_is_shown_clean() {
+fn forms_of_servers_are_shown_without_hidden_characters() {
     let mut call = OnTerminal::start(hostile(), &["call", "dev", "fs", "asks"]);
     call.wait_for("evil");
     for _ in 0..3 {
@@ -210,7 +210,7 @@ fn a_form_of_a_server_is_shown_clean() {
 }
 
 #[test]
-fn json_says_what_was_there() {
+fn json_output_preserves_hidden_characters() {
     let (finished, _setup) = run(hostile(), &["call", "dev", "fs", "ok", "--json"]);
     let result: Value = document(&finished);
     assert_eq!(result["content"][0]["text"], HIDDEN);
@@ -224,7 +224,7 @@ fn json_says_what_was_there() {
 }
 
 #[test]
-fn a_session_logs_and_answers_in_clean_text() {
+fn logs_and_answers_contain_no_hidden_characters() {
     let mut workbench = start(hostile(), &["serve"]);
     workbench.initialize();
     let opened = workbench.open("dev");

@@ -15,7 +15,7 @@ fn two_toolboxes() -> Setup {
 }
 
 #[test]
-fn what_is_configured_is_listed_and_nothing_is_started() {
+fn list_starts_no_server() {
     let setup = two_toolboxes();
     let journal = setup.journal("dev", "fs");
     let (finished, _setup) = run(setup, &["list"]);
@@ -33,7 +33,7 @@ fn what_is_configured_is_listed_and_nothing_is_started() {
 }
 
 #[test]
-fn one_toolbox_can_be_chosen_and_a_wrong_name_is_told_with_the_right_one() {
+fn one_toolbox_can_be_listed_and_a_wrong_name_gets_a_suggestion() {
     let (finished, _setup) = run(two_toolboxes(), &["list", "dev", "--json"]);
     let listed = document(&finished);
     assert_eq!(listed["toolboxes"].as_array().unwrap().len(), 1);
@@ -49,7 +49,7 @@ fn one_toolbox_can_be_chosen_and_a_wrong_name_is_told_with_the_right_one() {
 }
 
 #[test]
-fn servers_that_are_disabled_are_named() {
+fn disabled_servers_are_named() {
     let setup = || {
         Setup::new()
             .toolbox("ops", "Operations")
@@ -75,7 +75,7 @@ fn servers_that_are_disabled_are_named() {
 }
 
 #[test]
-fn tools_are_listed_as_their_servers_describe_them_and_failures_by_server() {
+fn json_has_tools_as_their_servers_describe_them_and_failures_per_server() {
     let (finished, _setup) = run(two_toolboxes(), &["list", "--tools", "--json"]);
     assert_eq!(exit_code(&finished), 1, "a server failed");
     assert_eq!(finished.stderr, "");
@@ -94,7 +94,7 @@ fn tools_are_listed_as_their_servers_describe_them_and_failures_by_server() {
 }
 
 #[test]
-fn tools_are_listed_in_words() {
+fn tools_are_listed_for_people() {
     let (finished, _setup) = run(two_toolboxes(), &["list", "--tools"]);
     let text = finished.stdout.join("\n");
     for part in [
@@ -128,7 +128,7 @@ fn credentials_are_not_shown() {
 }
 
 #[test]
-fn what_is_kept_of_servers_is_listed_with_its_age() {
+fn cached_tools_are_listed_with_their_age() {
     let setup = two_toolboxes();
     let warmed = |setup: &Setup, arguments: &[&str]| {
         setup.write_config();

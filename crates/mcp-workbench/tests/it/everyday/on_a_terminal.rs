@@ -33,7 +33,7 @@ fn a_workbench_that_waits_for_a_client_says_so() {
 }
 
 #[test]
-fn what_takes_a_moment_is_shown_and_erased() {
+fn progress_is_shown_and_erased() {
     let mut doctor = OnTerminal::start(slow(), &["doctor"]);
     doctor.wait_for("s), 0 of 1 done");
     doctor.wait_for("  dev/fs");
@@ -47,7 +47,7 @@ fn what_takes_a_moment_is_shown_and_erased() {
 }
 
 #[test]
-fn what_is_over_at_once_shows_nothing_live() {
+fn a_quick_command_shows_no_progress() {
     let mut list = OnTerminal::start(Setup::one(&Script::new()), &["list"]);
     assert!(list.finish().success());
     list.wait_for("Development tools");
@@ -55,7 +55,7 @@ fn what_is_over_at_once_shows_nothing_live() {
 }
 
 #[test]
-fn colour_is_used_unless_it_is_not_wanted() {
+fn colour_can_be_switched_off() {
     let mut list = OnTerminal::start(Setup::one(&Script::new()), &["list"]);
     list.finish();
     list.wait_for("\u{1b}[1mdev\u{1b}[0m");
@@ -89,7 +89,7 @@ fn messages_and_progress_of_a_server_are_shown() {
 }
 
 #[test]
-fn a_form_of_a_server_is_filled_in() {
+fn forms_of_servers_can_be_filled_in() {
     let form = json!({"message": "Who are you?", "requestedSchema": {"type": "object",
         "properties": {"age": {"type": "integer", "title": "Age"}}, "required": ["age"]}});
     let setup = Setup::one(&Script::new().on_call("echo", &asks(&form)));

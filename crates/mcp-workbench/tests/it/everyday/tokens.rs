@@ -19,7 +19,7 @@ fn wordy(tools: usize) -> Script {
 }
 
 #[test]
-fn numbers_add_up_and_the_workbench_is_compared() {
+fn numbers_add_up_and_are_compared_with_the_workbench() {
     let setup = Setup::one(&wordy(12))
         .server("more", &wordy(3))
         .toolbox("ops", "Operations")
@@ -55,7 +55,7 @@ fn numbers_add_up_and_the_workbench_is_compared() {
 }
 
 #[test]
-fn a_chart_says_that_it_is_an_estimate() {
+fn the_chart_is_marked_as_an_estimate() {
     let (finished, _setup) = run(Setup::one(&wordy(12)), &["tokens"]);
     let text = finished.stdout.join("\n");
     for part in [
@@ -73,7 +73,7 @@ fn a_chart_says_that_it_is_an_estimate() {
 }
 
 #[test]
-fn a_server_that_failed_is_named_and_the_rest_is_counted() {
+fn a_failed_server_is_named_and_the_others_are_counted() {
     let setup = Setup::one(&wordy(3)).entry("gone", json!({"command": "no-such-program-anywhere"}));
     let (finished, _setup) = run(setup, &["tokens", "--json"]);
     assert_eq!(exit_code(&finished), 1);
@@ -88,7 +88,7 @@ fn a_server_that_failed_is_named_and_the_rest_is_counted() {
 }
 
 #[test]
-fn one_toolbox_can_be_counted_and_the_others_are_not_started() {
+fn counting_one_toolbox_starts_no_other() {
     let setup = Setup::one(&wordy(3))
         .toolbox("ops", "Operations")
         .server("db", &wordy(2));
@@ -99,7 +99,7 @@ fn one_toolbox_can_be_counted_and_the_others_are_not_started() {
 }
 
 #[test]
-fn what_a_server_says_of_itself_is_counted_with_its_tools() {
+fn instructions_of_servers_are_counted() {
     let script = wordy(2).set("instructions", "\"Read before you write.\"");
     let (finished, _setup) = run(Setup::one(&script), &["tokens", "--json"]);
     let counted = document(&finished);

@@ -44,7 +44,7 @@ fn a_modern_request_is_asked_round_by_round() {
 }
 
 #[test]
-fn what_a_modern_request_says_of_its_client_is_the_tests_own() {
+fn tests_control_the_meta_of_modern_requests() {
     let log = r#"[{"log":{"level":"error","data":1}},{"progress":{"progress":1}},{"answer":{}}]"#;
     let script = Script::named(&["log"])
         .set("era", r#""modern""#)

@@ -8,7 +8,7 @@ use crate::harness::{
 };
 
 #[test]
-fn what_wants_no_answer_gets_202_and_what_is_first_to_say_is_json() {
+fn notifications_get_202_and_immediate_answers_are_json() {
     let served = Setup::one(&Script::new()).serve();
     let mut client = served.client();
     for body in [
@@ -35,7 +35,7 @@ fn what_wants_no_answer_gets_202_and_what_is_first_to_say_is_json() {
 }
 
 #[test]
-fn what_is_no_message_is_refused_and_the_session_goes_on() {
+fn invalid_messages_are_refused_and_the_session_continues() {
     let served = Setup::new().serve();
     let mut client = served.client();
     for (body, code) in [
@@ -55,7 +55,7 @@ fn what_is_no_message_is_refused_and_the_session_goes_on() {
 }
 
 #[test]
-fn a_batch_is_one_answer_where_the_revision_has_batches() {
+fn a_batch_gets_one_response_if_the_revision_has_batches() {
     let served = Setup::new().serve();
     let mut client = served.client_with(&initialize_params("2025-03-26"));
     let ping = |id: u32| request_text(&id.to_string(), "ping", "{}");
@@ -79,7 +79,7 @@ fn a_batch_is_one_answer_where_the_revision_has_batches() {
 }
 
 #[test]
-fn arguments_over_several_lines_arrive_on_one_and_results_come_back_as_they_were() {
+fn arguments_are_put_on_one_line_and_results_are_unchanged() {
     let result = r#"{"content":[],"z":1e400,"a":[ 1 ,2],"text":"ü\u00fc\n"}"#;
     let script = Script::named(&["odd"]).answers("odd", result);
     let served = Setup::one(&script).serve();
@@ -92,7 +92,7 @@ fn arguments_over_several_lines_arrive_on_one_and_results_come_back_as_they_were
 }
 
 #[test]
-fn headers_that_name_another_tool_change_nothing() {
+fn headers_that_name_a_different_tool_are_ignored() {
     let fault = Fault::within(
         8,
         "T28",

@@ -108,7 +108,7 @@ fn heads_that_are_too_large_are_refused() {
 }
 
 #[test]
-fn whoever_is_slow_with_the_head_is_cut_off() {
+fn a_slow_request_head_times_out() {
     let fault = Fault::within(
         20,
         "T29c",
@@ -153,7 +153,7 @@ fn the_number_of_sessions_is_bounded() {
 }
 
 #[test]
-fn a_client_with_too_many_requests_is_told_so_and_others_are_served() {
+fn too_many_requests_of_one_client_are_refused_and_others_are_served() {
     let fault = Fault::within(
         20,
         "T29f",
@@ -179,7 +179,7 @@ fn a_client_with_too_many_requests_is_told_so_and_others_are_served() {
 }
 
 #[test]
-fn a_client_that_does_not_read_hurts_nobody_else() {
+fn a_client_that_does_not_read_does_not_affect_others() {
     let fault = Fault::within(
         25,
         "T29g",
@@ -201,7 +201,7 @@ fn a_client_that_does_not_read_hurts_nobody_else() {
 }
 
 #[test]
-fn a_client_that_goes_away_with_much_unread_stops_nobody() {
+fn a_client_that_disconnects_with_unread_data_does_not_affect_others() {
     let fault = Fault::within(
         25,
         "T29h",

@@ -73,7 +73,7 @@ fn every_route_checks_host_and_origin_before_the_body() {
 }
 
 #[test]
-fn every_route_but_the_health_requires_the_token() {
+fn every_route_except_healthz_requires_the_token() {
     let fault = Fault::within(
         40,
         "T25a",
@@ -128,7 +128,7 @@ fn our_own_hosts_and_origins_are_served() {
 }
 
 #[test]
-fn health_is_told_to_anybody() {
+fn healthz_needs_no_token() {
     let served = Setup::new().serve();
     let request = served.request("GET", "/healthz").without("authorization");
     let response = served.connection().ask(&request);
@@ -164,7 +164,7 @@ fn no_response_has_cors_headers_or_cookies() {
 }
 
 #[test]
-fn methods_and_paths_that_mean_nothing_are_told_so() {
+fn unknown_methods_and_paths_are_refused() {
     let served = Setup::new().serve();
     for method in ["PUT", "PATCH", "OPTIONS", "HEAD", "TRACE"] {
         let request = served.request(method, "/mcp");

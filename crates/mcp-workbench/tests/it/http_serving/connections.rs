@@ -55,7 +55,7 @@ fn silent_connections_without_a_token_do_not_keep_clients_out() {
 }
 
 #[test]
-fn a_connection_too_many_is_refused_while_all_are_in_use() {
+fn a_new_connection_is_refused_while_all_are_busy() {
     let fault = Fault::within(
         20,
         "T29i",

@@ -18,7 +18,7 @@ fn wait_cancelled(journal: &Journal) {
 }
 
 #[test]
-fn a_client_that_goes_away_while_it_reads_cancels() {
+fn a_disconnect_while_reading_cancels_the_request() {
     let fault = Fault::within(
         10,
         "T31a",
@@ -39,7 +39,7 @@ fn a_client_that_goes_away_while_it_reads_cancels() {
 }
 
 #[test]
-fn a_client_that_goes_away_before_the_first_byte_cancels() {
+fn a_disconnect_before_the_first_byte_cancels_the_request() {
     let fault = Fault::within(
         10,
         "T31b",
@@ -57,7 +57,7 @@ fn a_client_that_goes_away_before_the_first_byte_cancels() {
 }
 
 #[test]
-fn too_many_requests_at_once_are_refused_and_leave_room_when_they_go() {
+fn too_many_concurrent_requests_are_refused_until_one_ends() {
     let fault = Fault::within(
         30,
         "T31c",
@@ -84,7 +84,7 @@ fn too_many_requests_at_once_are_refused_and_leave_room_when_they_go() {
 }
 
 #[test]
-fn requests_without_a_session_finish_or_fail_at_the_end() {
+fn requests_without_a_session_finish_or_fail_at_shutdown() {
     let mut served = with_steps().serve();
     open(&served);
     let mut working = begin(&served, "work");

@@ -11,7 +11,7 @@ use crate::harness::{Fault, Script, Setup, TIMEOUT, poll, survivors, use_params}
 const ENOUGH: Duration = Duration::from_millis(5500);
 
 #[test]
-fn requests_in_flight_are_answered_and_everything_ends() {
+fn requests_in_flight_are_answered_at_shutdown() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let setup = Setup::new();
         let wait = json!([{"awaitFile": setup.path("gate")}, {"answer": {"content": []}}]);
@@ -47,7 +47,7 @@ fn requests_in_flight_are_answered_and_everything_ends() {
 }
 
 #[test]
-fn the_end_of_stdin_means_nothing_over_http() {
+fn over_http_the_end_of_stdin_is_ignored() {
     let mut served = Setup::new().serve();
     served.workbench.close_stdin();
     let mut client = served.client();
@@ -59,7 +59,7 @@ fn the_end_of_stdin_means_nothing_over_http() {
 }
 
 #[test]
-fn a_client_that_reads_nothing_does_not_hold_up_the_end() {
+fn a_client_that_reads_nothing_does_not_delay_shutdown() {
     let mut fault = Fault::within(
         6,
         "T29h",

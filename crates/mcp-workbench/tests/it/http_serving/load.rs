@@ -34,7 +34,7 @@ fn run_client(mut client: HttpClient, number: usize, together: &Barrier) -> Vec<
 }
 
 #[test]
-fn two_hundred_clients_at_once_lose_nothing_and_cross_nothing() {
+fn two_hundred_concurrent_clients_get_their_own_answers() {
     let served = Setup::one(&Script::new()).serve();
     served.client().open();
     let clients: Vec<HttpClient> = (0..CLIENTS).map(|_| served.client()).collect();

@@ -20,7 +20,7 @@ fn ping() -> String {
 }
 
 #[test]
-fn initialize_makes_a_session_with_an_id_that_nobody_can_guess() {
+fn initialize_creates_a_session_with_a_random_id() {
     let fault = Fault::within(
         10,
         "T26a",
@@ -38,7 +38,7 @@ fn initialize_makes_a_session_with_an_id_that_nobody_can_guess() {
 }
 
 #[test]
-fn an_initialize_that_fails_makes_no_session() {
+fn a_failed_initialize_creates_no_session() {
     let served = Setup::new().serve();
     let response = served
         .connection()
@@ -77,7 +77,7 @@ fn a_session_is_required_and_must_be_known() {
 }
 
 #[test]
-fn the_revision_is_checked_after_the_start() {
+fn the_revision_header_is_checked_after_initialize() {
     let served = Setup::new().serve();
     let mut client = served.client();
     for (version, expected) in [
@@ -98,7 +98,7 @@ fn the_revision_is_checked_after_the_start() {
 }
 
 #[test]
-fn a_deleted_session_is_gone_and_what_it_ran_is_cancelled() {
+fn deleting_a_session_cancels_its_requests() {
     let served = Setup::one(&Script::new()).serve();
     let mut client = served.client();
     client.open();
@@ -126,7 +126,7 @@ fn a_deleted_session_is_gone_and_what_it_ran_is_cancelled() {
 }
 
 #[test]
-fn a_session_expires_when_it_is_idle_and_not_while_somebody_listens() {
+fn an_idle_session_expires_unless_it_has_a_stream() {
     let setup = Setup::new().env("WORKBENCH_TOKEN", TOKEN);
     let served = setup.serve_with(&["--session-timeout", "1"]);
     let (idle, listener) = (served.client(), served.client());
@@ -144,7 +144,7 @@ fn a_session_expires_when_it_is_idle_and_not_while_somebody_listens() {
 }
 
 #[test]
-fn a_session_is_its_principals() {
+fn a_session_can_be_used_only_by_its_principal() {
     let fault = Fault::within(
         10,
         "T26c",

@@ -72,7 +72,7 @@ fn check(served: &Served, (name, request, status, code): (&str, HttpRequest, u16
 }
 
 #[test]
-fn the_revision_stands_in_header_and_body() {
+fn the_revision_is_required_in_header_and_body() {
     let served = Setup::new().serve();
     let list = || asking(&served, "tools/list", json!({}));
     let body = |params: &str| request_text("5", "tools/list", params);
@@ -100,7 +100,7 @@ fn the_revision_stands_in_header_and_body() {
 }
 
 #[test]
-fn method_and_name_stand_in_header_and_body() {
+fn method_and_name_are_required_in_header_and_body() {
     const METHOD: &str = "mcp-method";
     const NAME: &str = "mcp-name";
     let served = Setup::new().serve();
@@ -137,7 +137,7 @@ fn method_and_name_stand_in_header_and_body() {
 }
 
 #[test]
-fn what_is_no_request_is_taken_or_refused_at_once() {
+fn notifications_and_responses_are_accepted_or_refused_at_once() {
     let served = Setup::new().serve();
     let post = |body: &str| served.post(body).header(VERSION, "2026-07-28");
     let list = asking(&served, "tools/list", json!({}));
@@ -167,7 +167,7 @@ fn what_is_no_request_is_taken_or_refused_at_once() {
 }
 
 #[test]
-fn initialize_begins_a_session_whatever_the_headers_say() {
+fn initialize_starts_a_session_regardless_of_the_headers() {
     let served = Setup::new().serve();
     let body = request_text("1", "initialize", &initialize_params("2026-07-28"));
     let request = served.post(&body).header(VERSION, "2026-07-28");
@@ -179,7 +179,7 @@ fn initialize_begins_a_session_whatever_the_headers_say() {
 }
 
 #[test]
-fn both_eras_are_served_at_once_and_a_session_means_nothing_to_the_new_one() {
+fn both_eras_are_served_at_once_and_modern_requests_ignore_sessions() {
     let served = Setup::one(&Script::new()).serve();
     let mut client = served.client();
     open(&served);
@@ -218,7 +218,7 @@ pub(super) fn with_steps() -> Setup {
 }
 
 #[test]
-fn a_stream_has_no_ids_and_is_ended_by_the_answer() {
+fn a_modern_stream_has_no_event_ids_and_ends_with_the_answer() {
     let served = with_steps().serve();
     open(&served);
     let mut stream = begin(&served, "work");

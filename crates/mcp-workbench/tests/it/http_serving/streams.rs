@@ -28,7 +28,7 @@ fn with_steps() -> Setup {
 const WITH_TOKEN: &str = r#"{"progressToken":"t"}"#;
 
 #[test]
-fn progress_travels_on_the_stream_of_its_request_and_the_answer_ends_it() {
+fn progress_uses_the_stream_of_its_request_and_the_answer_ends_it() {
     let served = with_steps().serve();
     let (mut client, mut other) = (served.client(), served.client());
     client.open();
@@ -65,7 +65,7 @@ fn progress_travels_on_the_stream_of_its_request_and_the_answer_ends_it() {
 }
 
 #[test]
-fn a_question_travels_on_the_stream_and_its_answer_is_posted() {
+fn a_question_uses_the_stream_and_its_answer_is_posted() {
     let fault = Fault::within(
         10,
         "T30b",
@@ -109,7 +109,7 @@ fn a_question_travels_on_the_stream_and_its_answer_is_posted() {
 }
 
 #[test]
-fn a_question_that_may_be_anothers_is_put_to_nobody() {
+fn an_ambiguous_question_is_sent_to_no_client() {
     let fault = Fault::within(
         10,
         "T30c",
@@ -143,7 +143,7 @@ fn a_question_that_may_be_anothers_is_put_to_nobody() {
 }
 
 #[test]
-fn a_stream_that_broke_off_is_resumed_and_a_disconnect_is_no_cancel() {
+fn a_broken_stream_is_resumed_and_a_disconnect_does_not_cancel() {
     let fault = Fault::within(
         10,
         "F53",
@@ -206,7 +206,7 @@ fn a_silent_request_becomes_a_stream_that_can_be_resumed() {
 }
 
 #[test]
-fn only_what_the_session_was_told_can_be_resumed() {
+fn only_streams_of_the_session_can_be_resumed() {
     let fault = Fault::within(
         10,
         "T26d",
@@ -235,7 +235,7 @@ fn only_what_the_session_was_told_can_be_resumed() {
 }
 
 #[test]
-fn changes_are_told_on_the_stream_of_every_session() {
+fn changes_are_sent_on_the_stream_of_every_session() {
     let setup = Setup::one(&Script::named(&["a"])).top("toolMode", json!("dynamic"));
     let served = setup.serve();
     let mut first = served.client();
@@ -260,7 +260,7 @@ fn changes_are_told_on_the_stream_of_every_session() {
 }
 
 #[test]
-fn a_new_listener_takes_the_place_of_the_old_one() {
+fn a_new_stream_replaces_the_old_one() {
     let served = Setup::new().serve();
     let client = served.client();
     let mut old = client.listen(None);

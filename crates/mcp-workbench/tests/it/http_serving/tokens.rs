@@ -19,7 +19,7 @@ fn status(served: &Served, token: Option<&str>) -> u16 {
 const LET_IN: u16 = 400;
 
 #[test]
-fn a_token_is_made_once_and_kept_for_the_user_alone() {
+fn a_token_is_created_once_and_private_to_the_user() {
     let fault = Fault::within(
         15,
         "T25b",
@@ -66,7 +66,7 @@ fn a_token_is_made_once_and_kept_for_the_user_alone() {
 }
 
 #[test]
-fn without_a_state_directory_it_is_in_the_home() {
+fn without_a_state_directory_the_token_is_in_the_home_directory() {
     let served = Setup::new().serve_with(&[]);
     let file = served
         .workbench
@@ -77,7 +77,7 @@ fn without_a_state_directory_it_is_in_the_home() {
 }
 
 #[test]
-fn a_file_wins_over_the_variable() {
+fn a_token_file_wins_over_the_variable() {
     let setup = Setup::new().env("WORKBENCH_TOKEN", "of-the-variable");
     let file = setup.write("tokens", "of-the-file\nof-another\n");
     let served = setup.serve_with(&["--token-file", file.to_str().unwrap()]);
@@ -95,14 +95,14 @@ fn a_short_token_is_warned_about_on_loopback() {
 }
 
 #[test]
-fn no_token_is_required_only_where_that_was_said() {
+fn only_an_explicit_flag_removes_the_token() {
     let served = Setup::new().serve_with(&["--no-auth"]);
     assert_eq!(status(&served, None), LET_IN);
     assert!(!served.workbench.setup.path("home/.local").exists());
 }
 
 #[test]
-fn what_would_not_be_safe_is_refused_at_the_start() {
+fn unsafe_combinations_of_flags_are_refused() {
     let fault = Fault::within(
         30,
         "T25c",

@@ -12,7 +12,7 @@ fn before(stream: u64) -> String {
 }
 
 #[test]
-fn responses_that_nobody_reads_are_bounded_for_all_sessions_together() {
+fn unread_responses_are_bounded_over_all_sessions() {
     let mut fault = Fault::within(
         120,
         "T29j",

@@ -37,7 +37,7 @@ fn states(setup: &Setup) -> Vec<Value> {
 }
 
 #[test]
-fn two_accounts_at_one_server_are_two() {
+fn two_accounts_at_one_server_are_separate() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     let mut login = Login::start_with(two_accounts(&server), &["dev", "work"]);
@@ -62,7 +62,7 @@ fn two_accounts_at_one_server_are_two() {
 }
 
 #[test]
-fn signing_out_has_the_authority_forget_and_removes_the_file() {
+fn signing_out_revokes_the_token_and_deletes_the_file() {
     for method in ["none", "client_secret_basic", "client_secret_post"] {
         let authority = Authority::start();
         let server = Protected::start(&authority);
@@ -87,7 +87,7 @@ fn signing_out_has_the_authority_forget_and_removes_the_file() {
 }
 
 #[test]
-fn signing_out_works_where_the_authority_is_gone() {
+fn signing_out_works_without_the_authorization_server() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     let login = signed_in(server.setup(&json!({})));
@@ -99,7 +99,7 @@ fn signing_out_works_where_the_authority_is_gone() {
 }
 
 #[test]
-fn signing_out_of_all_leaves_nothing() {
+fn signing_out_of_all_deletes_every_record() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     let setup = two_accounts(&server).entry("off", json!({"url": server.url(), "oauth": false}));
@@ -126,7 +126,7 @@ fn signing_out_of_all_leaves_nothing() {
 }
 
 #[test]
-fn one_server_in_two_toolboxes_is_signed_in_to_once() {
+fn a_server_in_two_toolboxes_needs_one_sign_in() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     let setup = server
@@ -201,7 +201,7 @@ fn the_status_of_every_remote_server_is_shown() {
 }
 
 #[test]
-fn what_was_stored_and_is_of_no_use_is_said_and_replaced() {
+fn an_expired_or_unreadable_record_is_reported_and_replaced() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     let login = signed_in(server.setup(&json!({})));
@@ -217,7 +217,7 @@ fn what_was_stored_and_is_of_no_use_is_said_and_replaced() {
 }
 
 #[test]
-fn without_remote_servers_there_is_nothing_to_show() {
+fn status_without_remote_servers_says_so() {
     let setup = Setup::one(&Script::new());
     setup.write_config();
     let config = setup.config().display().to_string();
@@ -252,7 +252,7 @@ fn tokens_of_calls(server: &Protected, tool: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_call_is_neither_sent_nor_repeated_under_another_account() {
+fn a_call_is_never_sent_under_a_different_account() {
     let state = TempDir::new().unwrap();
     let authority = Authority::start();
     let first_token = Mutex::new(None);

@@ -26,7 +26,7 @@ fn refused_before_the_browser(turn: impl FnOnce(&mut Knobs)) -> String {
 }
 
 #[test]
-fn t33_hostile_addresses_never_get_to_the_browser() {
+fn t33_hostile_addresses_are_never_opened_in_the_browser() {
     for hostile in [
         "javascript:alert(1)",
         "JavaScript://x/%0aalert(1)",
@@ -65,7 +65,7 @@ fn t33_hostile_addresses_never_get_to_the_browser() {
 }
 
 #[test]
-fn t33_what_a_shell_would_read_is_one_argument() {
+fn t33_the_address_is_one_argument_of_the_browser() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     let strange =
@@ -87,7 +87,7 @@ fn t33_what_a_shell_would_read_is_one_argument() {
 }
 
 #[test]
-fn t34_an_authority_that_is_not_who_it_says_is_not_asked_for_anything() {
+fn t34_an_authority_with_a_wrong_issuer_gets_no_request() {
     for issuer in [
         "https://accounts.example.com",
         "http://127.0.0.1:1",
@@ -103,7 +103,7 @@ fn t34_an_authority_that_is_not_who_it_says_is_not_asked_for_anything() {
 }
 
 #[test]
-fn t34_without_s256_nobody_is_asked_to_sign_in() {
+fn t34_without_s256_no_sign_in_starts() {
     for methods in [Value::Null, json!([]), json!(["plain"])] {
         let error = refused_before_the_browser(|knobs| {
             knobs.metadata = vec![("code_challenge_methods_supported", methods)];
@@ -150,7 +150,7 @@ fn t34_a_pasted_code_from_another_issuer_is_refused() {
 }
 
 #[test]
-fn t34_a_wrong_state_ends_nothing_and_the_right_one_is_good_once() {
+fn t34_a_wrong_state_is_ignored_and_the_right_one_works_once() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     authority.set(|knobs| knobs.redirect_state = Some("x".repeat(43)));
@@ -169,7 +169,7 @@ fn t34_a_wrong_state_ends_nothing_and_the_right_one_is_good_once() {
 }
 
 #[test]
-fn t34_a_code_goes_to_no_other_origin_by_a_redirect() {
+fn t34_a_code_does_not_follow_a_redirect_to_a_different_origin() {
     let elsewhere = RemoteServer::start(|_, out| Some(out.reply("200 OK", "{}")));
     let authority = Authority::start();
     let server = Protected::start(&authority);
@@ -184,7 +184,7 @@ fn t34_a_code_goes_to_no_other_origin_by_a_redirect() {
 }
 
 #[test]
-fn t31_internal_addresses_are_not_asked() {
+fn t31_internal_addresses_get_no_request() {
     for internal in [
         "http://169.254.169.254/latest",
         "https://169.254.169.254/",
@@ -211,7 +211,7 @@ fn t31_internal_addresses_are_not_asked() {
 }
 
 #[test]
-fn t31_metadata_that_are_sent_on_to_another_origin_are_not_followed_with_anything_secret() {
+fn t31_redirected_metadata_requests_contain_no_secret() {
     let elsewhere = RemoteServer::start(|_, out| Some(out.reply("404 Not Found", "")));
     let at = format!("http://{}/metadata", elsewhere.authority());
     let authority = Authority::start();
@@ -227,7 +227,7 @@ fn t31_metadata_that_are_sent_on_to_another_origin_are_not_followed_with_anythin
 }
 
 #[test]
-fn t34_metadata_about_another_server_are_refused() {
+fn t34_metadata_of_a_different_server_is_refused() {
     for resource in ["https://other.example/mcp", "http://127.0.0.1:1/mcp", ""] {
         let authority = Authority::start();
         let server = Protected::start(&authority);
@@ -240,7 +240,7 @@ fn t34_metadata_about_another_server_are_refused() {
 }
 
 #[test]
-fn answers_that_are_no_answers_are_refused_without_being_repeated() {
+fn invalid_answers_are_refused_and_not_repeated() {
     for (status, body) in [
         ("200 OK", "<html>noise-from-elsewhere</html>".to_owned()),
         ("200 OK", "[]".to_owned()),
@@ -261,7 +261,7 @@ fn answers_that_are_no_answers_are_refused_without_being_repeated() {
 }
 
 #[test]
-fn the_port_for_the_browser_answers_nothing_else() {
+fn the_redirect_port_serves_only_the_redirect() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     let mut login = Login::start(server.setup(&json!({})), &[]);

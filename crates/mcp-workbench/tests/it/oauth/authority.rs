@@ -90,7 +90,7 @@ fn status(server: &Protected, token: &str) -> u16 {
 }
 
 #[test]
-fn a_sign_in_that_is_done_right_works_once() {
+fn a_correct_sign_in_works_once() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     let refused = send("POST", &server.url(), &[], "{}");
@@ -149,7 +149,7 @@ fn a_sign_in_that_is_done_right_works_once() {
 }
 
 #[test]
-fn anything_that_is_missing_or_other_in_the_exchange_is_refused() {
+fn missing_or_different_values_in_the_exchange_are_refused() {
     let authority = Authority::start();
     known(&authority);
     let right = [
@@ -172,7 +172,7 @@ fn anything_that_is_missing_or_other_in_the_exchange_is_refused() {
 }
 
 #[test]
-fn a_request_of_the_user_that_is_not_right_gets_no_code() {
+fn an_invalid_authorization_request_gets_no_code() {
     let authority = Authority::start();
     known(&authority);
     for (name, other) in [
@@ -206,7 +206,7 @@ fn a_request_of_the_user_that_is_not_right_gets_no_code() {
 }
 
 #[test]
-fn a_refresh_token_is_good_once_and_a_second_use_ends_everything() {
+fn reusing_a_refresh_token_revokes_the_grant() {
     let authority = Authority::start();
     known(&authority);
     let refreshed = |refresh: &str| {
@@ -254,7 +254,7 @@ fn a_refresh_token_is_good_once_and_a_second_use_ends_everything() {
 }
 
 #[test]
-fn the_knobs_of_the_redirect_and_the_metadata_do_what_they_say() {
+fn the_settings_of_redirect_and_metadata_work() {
     let authority = Authority::start();
     known(&authority);
     let url = authorization(&authority, "r", "known");
@@ -284,7 +284,7 @@ fn the_knobs_of_the_redirect_and_the_metadata_do_what_they_say() {
 }
 
 #[test]
-fn the_browser_notes_its_arguments() {
+fn the_browser_records_its_arguments() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     let setup = server.setup(&json!({}));

@@ -44,7 +44,7 @@ const INSIDE: &[&str] = &[
 ];
 
 #[test]
-fn metadata_inside_of_networks_are_not_asked() {
+fn metadata_at_internal_addresses_is_not_requested() {
     let fault = Fault::within(
         40,
         "T31",
@@ -78,7 +78,7 @@ fn metadata_inside_of_networks_are_not_asked() {
 }
 
 #[test]
-fn a_redirect_into_a_network_is_not_followed() {
+fn a_redirect_to_an_internal_address_is_not_followed() {
     let (authority, server) = protected();
     let to = "https://169.254.169.254/latest".to_owned();
     server.set(|knobs| {
@@ -97,7 +97,7 @@ fn a_redirect_into_a_network_is_not_followed() {
 }
 
 #[test]
-fn a_token_does_not_follow_a_redirect_to_another_origin() {
+fn a_token_does_not_follow_a_redirect_to_a_different_origin() {
     let fault = Fault::within(
         10,
         "T32",
@@ -136,7 +136,7 @@ fn a_token_goes_to_its_own_server_only() {
 }
 
 #[test]
-fn answers_of_another_authority_and_lesser_protection_are_refused() {
+fn wrong_issuers_states_and_missing_pkce_are_refused() {
     let fault = Fault::within(
         40,
         "T34",
@@ -183,7 +183,7 @@ fn answers_of_another_authority_and_lesser_protection_are_refused() {
 }
 
 #[test]
-fn a_redirect_of_another_attempt_is_turned_away_and_the_right_one_still_counts() {
+fn a_redirect_of_another_attempt_is_refused_and_the_right_one_works() {
     let (authority, server) = protected();
     let mut workbench = showing(server.setup(&json!({})));
     let opening = send_open(&mut workbench);

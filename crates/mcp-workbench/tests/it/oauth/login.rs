@@ -15,7 +15,7 @@ use crate::harness::{
 };
 
 #[test]
-fn somebody_signs_in_in_a_browser_and_is_told_where_and_until_when() {
+fn signing_in_with_a_browser_reports_server_and_expiry() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     server.set(|knobs| knobs.challenge_scope = Some("read write".to_owned()));
@@ -75,7 +75,7 @@ fn with_json_stdout_is_one_document() {
 }
 
 #[test]
-fn without_a_browser_the_address_is_printed_and_what_it_led_to_can_be_pasted() {
+fn without_a_browser_the_address_is_printed_and_the_redirect_can_be_pasted() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     let mut login = Login::start(server.setup(&json!({})), &["--no-browser"]);
@@ -101,7 +101,7 @@ fn without_a_browser_the_address_is_printed_and_what_it_led_to_can_be_pasted() {
 }
 
 #[test]
-fn a_browser_that_cannot_be_started_is_like_none() {
+fn a_browser_that_cannot_start_counts_as_none() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     for browser in ["/nowhere/browser", "false", ""] {
@@ -116,7 +116,7 @@ fn a_browser_that_cannot_be_started_is_like_none() {
 }
 
 #[test]
-fn a_user_who_says_no_is_told_so_in_both_places() {
+fn a_declined_sign_in_is_reported_in_terminal_and_browser() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     authority.set(|knobs| knobs.user = User::Denies);
@@ -130,7 +130,7 @@ fn a_user_who_says_no_is_told_so_in_both_places() {
 }
 
 #[test]
-fn an_interrupt_ends_it_and_leaves_nothing() {
+fn an_interrupt_ends_the_sign_in_and_stores_nothing() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     let mut login = Login::start(server.setup(&json!({})), &[]);
@@ -142,7 +142,7 @@ fn an_interrupt_ends_it_and_leaves_nothing() {
 }
 
 #[test]
-fn the_end_of_stdin_is_no_end() {
+fn the_end_of_stdin_does_not_end_the_sign_in() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     let mut login = Login::start(server.setup(&json!({})), &[]);
@@ -152,7 +152,7 @@ fn the_end_of_stdin_is_no_end() {
 }
 
 #[test]
-fn where_nobody_can_sign_in_it_is_said_why() {
+fn login_says_why_a_server_has_no_sign_in() {
     let setup = Setup::one(&Script::new())
         .entry(
             "header",
@@ -227,7 +227,7 @@ fn where_nobody_can_sign_in_it_is_said_why() {
 }
 
 #[test]
-fn a_server_that_cannot_be_asked_is_named_with_a_hint() {
+fn an_unreachable_server_is_named_with_a_hint() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap();
     drop(free);
@@ -239,7 +239,7 @@ fn a_server_that_cannot_be_asked_is_named_with_a_hint() {
 }
 
 #[test]
-fn a_server_without_oauth_is_told_from_one_that_has_it() {
+fn a_server_without_oauth_metadata_is_reported_with_a_hint() {
     let open = RemoteServer::start(|_, _| None);
     let closed = RemoteServer::start(|_, out| Some(out.reply("401 Unauthorized", NOISE)));
     let silent = RemoteServer::start(|seen, out| {
@@ -255,7 +255,7 @@ fn a_server_without_oauth_is_told_from_one_that_has_it() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_said() {
+fn a_port_in_use_is_reported() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let authority = Authority::start();
@@ -270,7 +270,7 @@ fn a_port_that_is_taken_is_said() {
 }
 
 #[test]
-fn a_client_that_is_registered_already_is_used_with_its_port_and_its_secret_stays_in_the_entry() {
+fn a_registered_client_is_used_with_its_port_and_its_secret_is_not_stored() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);
@@ -316,7 +316,7 @@ fn a_server_of_the_first_revision_is_its_own_authority() {
 }
 
 #[test]
-fn signing_in_again_replaces_what_is_stored() {
+fn signing_in_again_replaces_the_record() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     let login = signed_in(server.setup(&json!({})));

@@ -21,7 +21,7 @@ fn is_left_alone(workbench: &Workbench) -> bool {
 }
 
 #[test]
-fn an_open_goes_on_when_the_user_has_signed_in() {
+fn an_open_continues_after_the_sign_in() {
     let (authority, server) = protected();
     let setup = server
         .setup(&json!({}))
@@ -49,7 +49,7 @@ fn an_open_goes_on_when_the_user_has_signed_in() {
 }
 
 #[test]
-fn a_client_may_answer_when_everything_is_done() {
+fn a_client_may_answer_the_offer_after_the_sign_in() {
     let (_authority, server) = protected();
     let mut workbench = showing(server.setup(&json!({})));
     let opening = send_open(&mut workbench);
@@ -61,7 +61,7 @@ fn a_client_may_answer_when_everything_is_done() {
 }
 
 #[test]
-fn a_call_goes_on_when_the_user_has_signed_in() {
+fn a_call_continues_after_the_sign_in() {
     let (authority, server) = protected();
     let mut workbench = showing(server.setup(&json!({})).top("autoOpen", json!(true)));
     for round in 0..2 {
@@ -80,7 +80,7 @@ fn a_call_goes_on_when_the_user_has_signed_in() {
 }
 
 #[test]
-fn a_call_that_is_refused_again_after_the_sign_in_is_not_offered_another() {
+fn a_call_refused_after_the_sign_in_gets_no_second_offer() {
     for is_open in [false, true] {
         let (authority, server) = protected();
         authority.set(|knobs| knobs.granted = Some("read".to_owned()));
@@ -108,7 +108,7 @@ fn a_call_that_is_refused_again_after_the_sign_in_is_not_offered_another() {
 }
 
 #[test]
-fn what_is_not_wanted_or_does_not_come_is_the_plain_failure() {
+fn a_declined_or_failed_sign_in_is_the_usual_error() {
     for (result, user) in [
         (r#"{"action":"decline"}"#, User::Agrees),
         (r#"{"action":"cancel"}"#, User::Agrees),
@@ -140,7 +140,7 @@ fn what_is_not_wanted_or_does_not_come_is_the_plain_failure() {
 }
 
 #[test]
-fn a_client_that_is_tired_of_waiting_takes_the_call_back() {
+fn cancelling_the_call_ends_the_sign_in() {
     let (_authority, server) = protected();
     let mut workbench = showing(server.setup(&json!({})));
     let opening = send_open(&mut workbench);
@@ -160,7 +160,7 @@ fn a_client_that_is_tired_of_waiting_takes_the_call_back() {
 }
 
 #[test]
-fn servers_are_offered_one_after_the_other() {
+fn sign_ins_are_offered_one_after_the_other() {
     let authority = Authority::start();
     let servers = [Protected::start(&authority), Protected::start(&authority)];
     let setup = servers[0].setup(&json!({}));
@@ -181,7 +181,7 @@ fn servers_are_offered_one_after_the_other() {
 }
 
 #[test]
-fn one_server_is_offered_once_at_a_time() {
+fn concurrent_calls_get_one_offer_per_server() {
     let (_authority, server) = protected();
     let mut workbench = showing(server.setup(&json!({})));
     let first = send_open(&mut workbench);
@@ -196,7 +196,7 @@ fn one_server_is_offered_once_at_a_time() {
 }
 
 #[test]
-fn a_modern_client_is_offered_it_in_place_of_an_answer() {
+fn a_modern_client_is_offered_the_sign_in_as_input_required() {
     let (authority, server) = protected();
     let mut workbench = server.setup(&json!({})).start();
     let open = ModernRequest::open("dev").capabilities(ADDRESSES);
@@ -230,7 +230,7 @@ fn a_modern_client_is_offered_it_in_place_of_an_answer() {
 }
 
 #[test]
-fn a_client_that_shows_no_addresses_is_not_asked() {
+fn a_client_without_url_elicitation_gets_no_offer() {
     for capabilities in [
         json!({}),
         json!({"elicitation": {}}),
@@ -275,7 +275,7 @@ fn is_offered_over_http(arguments: &[&str]) -> bool {
 }
 
 #[test]
-fn over_http_it_is_offered_on_this_machine_to_who_has_a_token() {
+fn over_http_a_sign_in_is_offered_only_on_this_machine_with_a_token() {
     for (arguments, expected) in [
         (&[][..], true),
         // Others pass requests on, from anywhere.
@@ -288,7 +288,7 @@ fn over_http_it_is_offered_on_this_machine_to_who_has_a_token() {
 }
 
 #[test]
-fn nothing_of_a_sign_in_is_told() {
+fn an_offered_sign_in_leaks_no_secret() {
     let (authority, server) = protected();
     authority.set(|knobs| knobs.registers_as = "client_secret_basic");
     let setup = server

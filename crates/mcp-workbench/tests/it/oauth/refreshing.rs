@@ -15,7 +15,7 @@ use crate::harness::{
 };
 
 #[test]
-fn a_token_that_is_refused_is_refreshed_once_for_all_calls_and_the_session_stays() {
+fn a_refused_token_is_refreshed_once_for_all_calls_in_the_same_session() {
     let state = TempDir::new().unwrap();
     let (authority, server) = protected();
     let setup = || keeping_in(state.path(), server.setup(&json!({})));
@@ -38,7 +38,7 @@ fn a_token_that_is_refused_is_refreshed_once_for_all_calls_and_the_session_stays
 }
 
 #[test]
-fn a_token_is_refreshed_before_it_is_over_and_before_it_is_refused() {
+fn a_token_is_refreshed_before_it_expires() {
     // An hour is given: one token is in its last quarter, the other is over.
     for age in [3000, 4000] {
         let state = TempDir::new().unwrap();
@@ -81,7 +81,7 @@ fn make_older(state: &Path, seconds: u64) {
 }
 
 #[test]
-fn a_second_refusal_is_the_failure() {
+fn a_second_refusal_fails_the_call() {
     let state = TempDir::new().unwrap();
     let authority = Authority::start();
     let server = Protected::start_with(&authority, |seen, out| {
@@ -100,7 +100,7 @@ fn a_second_refusal_is_the_failure() {
 }
 
 #[test]
-fn a_sign_in_that_was_taken_back_is_asked_for_again() {
+fn a_revoked_sign_in_is_requested_again() {
     let state = TempDir::new().unwrap();
     let (authority, server) = protected();
     let setup = || keeping_in(state.path(), server.setup(&json!({})));
@@ -127,7 +127,7 @@ fn a_sign_in_that_was_taken_back_is_asked_for_again() {
 }
 
 #[test]
-fn an_authority_that_is_down_is_no_reason_to_sign_in_again() {
+fn an_unreachable_authorization_server_does_not_require_a_new_sign_in() {
     let state = TempDir::new().unwrap();
     let (authority, server) = protected();
     let setup = || keeping_in(state.path(), server.setup(&json!({})));
@@ -150,7 +150,7 @@ fn an_authority_that_is_down_is_no_reason_to_sign_in_again() {
 }
 
 #[test]
-fn two_workbenches_never_use_up_one_refresh_token() {
+fn two_workbenches_share_one_refresh_token() {
     let state = TempDir::new().unwrap();
     let (authority, server) = protected();
     let setup = || keeping_in(state.path(), server.setup(&json!({})));

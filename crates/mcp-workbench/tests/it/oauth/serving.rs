@@ -30,7 +30,7 @@ fn other() -> Script {
 }
 
 #[test]
-fn without_a_sign_in_the_command_is_told_and_the_other_servers_are_there() {
+fn without_a_sign_in_the_error_names_the_command_and_other_servers_work() {
     let (_authority, server) = protected();
     let setup = server.setup(&json!({})).server("other", &other());
     let config = setup.config().display().to_string();
@@ -60,7 +60,7 @@ fn without_a_sign_in_the_command_is_told_and_the_other_servers_are_there() {
 }
 
 #[test]
-fn the_command_is_short_where_the_file_is_found_anyway() {
+fn the_command_omits_a_configuration_that_is_found_by_default() {
     let (_authority, server) = protected();
     let setup = server.setup(&json!({}));
     let usual = "home/.config/mcp-workbench/workbench-config.json";
@@ -74,7 +74,7 @@ fn the_command_is_short_where_the_file_is_found_anyway() {
 }
 
 #[test]
-fn commands_that_look_at_servers_name_the_command() {
+fn doctor_and_list_name_the_login_command() {
     let (_authority, server) = protected();
     let setup = server.setup(&json!({}));
     setup.write_config();
@@ -90,7 +90,7 @@ fn commands_that_look_at_servers_name_the_command() {
 }
 
 #[test]
-fn a_sign_in_elsewhere_counts_at_the_next_open_and_at_the_next_call() {
+fn a_sign_in_by_another_process_is_used_at_once() {
     let state = TempDir::new().unwrap();
     let (authority, server) = protected();
     let setup = || keeping_in(state.path(), server.setup(&json!({})));
@@ -126,7 +126,7 @@ fn a_sign_in_elsewhere_counts_at_the_next_open_and_at_the_next_call() {
 }
 
 #[test]
-fn a_token_that_is_good_for_less_names_what_is_missing() {
+fn missing_scopes_are_named() {
     let state = TempDir::new().unwrap();
     let (authority, server) = protected();
     let setup = || keeping_in(state.path(), server.setup(&json!({})));
@@ -150,7 +150,7 @@ fn a_token_that_is_good_for_less_names_what_is_missing() {
 }
 
 #[test]
-fn an_entry_with_credentials_of_its_own_needs_nobody() {
+fn client_credentials_need_no_sign_in() {
     let state = TempDir::new().unwrap();
     let (authority, server) = protected();
     let known = Client {
@@ -179,7 +179,7 @@ fn an_entry_with_credentials_of_its_own_needs_nobody() {
 }
 
 #[test]
-fn where_nobody_signs_in_the_headers_are_what_counts() {
+fn without_oauth_the_error_points_to_the_headers() {
     let (authority, server) = protected();
     for keys in [
         json!({"headers": {"Authorization": "Bearer of-mine"}}),
@@ -199,7 +199,7 @@ fn where_nobody_signs_in_the_headers_are_what_counts() {
 }
 
 #[test]
-fn the_tokens_of_clients_go_nowhere() {
+fn tokens_of_clients_are_not_passed_on() {
     let state = TempDir::new().unwrap();
     let (authority, server) = protected();
     let setup = || keeping_in(state.path(), server.setup(&json!({})));
@@ -217,7 +217,7 @@ fn the_tokens_of_clients_go_nowhere() {
 }
 
 #[test]
-fn a_list_is_kept_for_whom_it_was_told() {
+fn tool_lists_are_cached_per_account() {
     let state = TempDir::new().unwrap();
     let authority = Authority::start();
     let server = Protected::start_with(&authority, |seen, out| {

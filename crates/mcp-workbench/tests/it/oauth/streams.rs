@@ -17,7 +17,7 @@ use crate::harness::{
 };
 
 #[test]
-fn a_stream_is_asked_for_again_with_a_new_token() {
+fn a_stream_is_requested_again_with_a_new_token() {
     let state = TempDir::new().unwrap();
     let authority = Authority::start();
     let server = Protected::start_with(&authority, |seen, out| {
@@ -45,7 +45,7 @@ fn a_stream_is_asked_for_again_with_a_new_token() {
 }
 
 #[test]
-fn a_stream_that_broke_is_resumed_with_the_token() {
+fn a_broken_stream_is_resumed_with_the_token() {
     let state = TempDir::new().unwrap();
     let authority = Authority::start();
     let called = Mutex::new(String::new());
@@ -101,7 +101,7 @@ fn old_server(authority: &Authority) -> Protected {
 }
 
 #[test]
-fn the_older_transport_carries_the_token_too() {
+fn http_sse_requests_have_the_token() {
     let state = TempDir::new().unwrap();
     let authority = Authority::start();
     let server = old_server(&authority);

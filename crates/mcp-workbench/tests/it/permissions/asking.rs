@@ -17,7 +17,7 @@ fn calling(tool: &str) -> ModernRequest {
 }
 
 #[test]
-fn the_user_sees_what_is_to_run_and_decides() {
+fn the_user_sees_the_call_and_decides() {
     let rows = [
         (ONCE, None),
         (SESSION, None),
@@ -48,7 +48,7 @@ fn the_user_sees_what_is_to_run_and_decides() {
 }
 
 #[test]
-fn what_no_rule_allows_is_asked_where_there_is_a_list_of_what_is_allowed() {
+fn with_an_allow_list_other_tools_need_consent() {
     let mut workbench = asked(&json!({"allow": ["@readOnly"]}));
     let opened = workbench.open("dev");
     assert_eq!(
@@ -66,7 +66,7 @@ fn what_no_rule_allows_is_asked_where_there_is_a_list_of_what_is_allowed() {
 }
 
 #[test]
-fn once_is_once_and_a_session_is_the_clients_own() {
+fn a_consent_is_for_one_call_or_for_one_session() {
     let mut workbench = asked(&json!({"ask": ["*"]}));
     for _ in 0..2 {
         let call = workbench.send_use("wipe", "{}");
@@ -89,7 +89,7 @@ fn once_is_once_and_a_session_is_the_clients_own() {
 }
 
 #[test]
-fn a_consent_for_the_session_answers_what_was_asked_at_the_same_time() {
+fn a_consent_for_the_session_answers_concurrent_questions() {
     let mut workbench = asked(&json!({"ask": ["wipe"]}));
     let calls = [
         workbench.send_use("wipe", "{}"),
@@ -112,7 +112,7 @@ fn a_consent_for_the_session_answers_what_was_asked_at_the_same_time() {
 }
 
 #[test]
-fn a_client_that_cannot_ask_is_told_what_to_change() {
+fn without_elicitation_the_error_says_what_to_change() {
     let rows = [
         json!({}),
         json!({"sampling": {}}),
@@ -140,7 +140,7 @@ fn a_client_that_cannot_ask_is_told_what_to_change() {
 }
 
 #[test]
-fn a_modern_client_is_asked_in_place_of_an_answer() {
+fn a_modern_client_is_asked_with_input_required() {
     let mut workbench = setup(&json!({"ask": ["wipe"]})).start();
     workbench.call_modern(&ModernRequest::open("dev").capabilities(FORMS));
     assert_modern(&mut workbench, true);
@@ -189,7 +189,7 @@ fn assert_modern(client: &mut impl ModernClient, remembers: bool) {
 }
 
 #[test]
-fn over_http_a_modern_client_is_remembered_by_its_token_alone() {
+fn over_http_a_consent_of_a_modern_client_belongs_to_its_token() {
     let mut served = setup(&json!({"ask": ["wipe"]})).serve();
     served.call_modern(&ModernRequest::open("dev").capabilities(FORMS));
     assert_modern(&mut served, true);
@@ -200,7 +200,7 @@ fn over_http_a_modern_client_is_remembered_by_its_token_alone() {
 }
 
 #[test]
-fn over_http_a_session_is_asked_on_the_stream_of_its_call_and_remembered_alone() {
+fn over_http_a_consent_belongs_to_its_session() {
     let served = setup(&json!({"ask": ["wipe"]})).serve();
     let params = json!({
         "protocolVersion": "2025-11-25",
@@ -240,7 +240,7 @@ fn over_http_a_session_is_asked_on_the_stream_of_its_call_and_remembered_alone()
 }
 
 #[test]
-fn a_call_that_its_server_answers_with_a_question_is_permitted_once() {
+fn a_call_with_several_rounds_needs_one_consent() {
     let rounds = r#"[{"rounds":{"rounds":[
         {"inputRequests":{"q":{"method":"elicitation/create","params":{"message":"who?"}}},"requestState":"s1"}]}}]"#;
     let script = Script::named(&["wipe"])
@@ -269,7 +269,7 @@ fn a_call_that_its_server_answers_with_a_question_is_permitted_once() {
 }
 
 #[test]
-fn a_call_that_is_cancelled_takes_its_question_back() {
+fn cancelling_a_call_withdraws_its_consent_question() {
     let mut workbench = asked(&json!({"ask": ["wipe"]}));
     let call = workbench.send_use("wipe", "{}");
     let question = workbench.notification("elicitation/create");
@@ -292,7 +292,7 @@ fn answer_late(workbench: &mut Workbench, id: &str) {
 }
 
 #[test]
-fn the_command_line_keeps_to_the_rules() {
+fn the_command_line_follows_the_rules() {
     for (tool, code) in [("read", 0), ("add", 1), ("wipe", 1)] {
         let setup: Setup = setup(&json!({"allow": ["@readOnly"], "deny": ["wipe"]}));
         setup.write_config();

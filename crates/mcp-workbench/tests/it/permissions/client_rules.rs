@@ -144,7 +144,7 @@ fn a_hook_can_leave_the_question_to_the_workbench() {
 }
 
 #[test]
-fn a_hook_has_no_opinion_on_a_server_without_permissions() {
+fn a_hook_does_not_decide_for_a_server_without_permissions() {
     let rows = [&[][..], &["--leave-questions"]];
     for arguments in rows {
         let plain = Setup::one(&Script::named(&["read"]));
@@ -206,7 +206,7 @@ fn a_hook_looks_registered_names_up_in_the_tool_cache() {
 }
 
 #[test]
-fn a_hook_knows_names_that_were_cut_or_cleaned() {
+fn a_hook_recognizes_cut_and_cleaned_names() {
     let setup = Setup::new().toolbox("dev", "d");
     let rules = json!({"allow": ["read file"], "deny": ["wipe.all"]});
     let setup = with_server(setup, "my fs", &["read file", "wipe.all"], &rules);
@@ -227,7 +227,7 @@ fn a_hook_knows_names_that_were_cut_or_cleaned() {
 }
 
 #[test]
-fn a_hook_does_not_decide_about_a_name_that_two_tools_may_have() {
+fn a_hook_does_not_decide_about_an_ambiguous_name() {
     let allows = json!({"allow": ["c__d"]});
     let denies = json!({"deny": ["d"]});
     for first in ["b", "b__c"] {
@@ -258,7 +258,7 @@ fn a_hook_does_not_decide_about_a_name_that_two_tools_may_have() {
 }
 
 #[test]
-fn a_hook_decides_where_all_tools_that_may_have_a_name_are_treated_alike() {
+fn a_hook_decides_if_all_tools_of_an_ambiguous_name_have_the_same_rule() {
     let rules = json!({"deny": ["d", "c__d"]});
     let setup = Setup::new().toolbox("a", "d");
     let setup = with_server(setup, "b", &["c__d"], &rules);
@@ -268,7 +268,7 @@ fn a_hook_decides_where_all_tools_that_may_have_a_name_are_treated_alike() {
 }
 
 #[test]
-fn a_hook_knows_the_names_of_native_mode() {
+fn a_hook_recognizes_native_names() {
     let setup = Setup::new().toolbox("dev", "d");
     let rules = json!({"deny": ["wipe", "both"], "allow": ["read.it", "same", "a__b"]});
     let setup = with_server(
@@ -298,7 +298,7 @@ fn a_hook_knows_the_names_of_native_mode() {
 }
 
 #[test]
-fn a_hook_allows_nothing_of_a_server_whose_name_begins_as_ours_does() {
+fn a_hook_allows_nothing_of_a_server_with_a_similar_name() {
     // The tool `wipe` of a server that the client calls `workbench__other`.
     let foreign = [("mcp__workbench__other__wipe", None)];
     let left = ["--leave-questions"];
@@ -313,7 +313,7 @@ fn a_hook_allows_nothing_of_a_server_whose_name_begins_as_ours_does() {
 }
 
 #[test]
-fn cursor_says_that_its_own_list_is_replaced() {
+fn the_export_for_cursor_says_that_its_list_is_replaced() {
     let output = run(&setup(&json!({})), &["--client", "cursor"], "");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(
@@ -333,7 +333,7 @@ fn a_configuration_that_cannot_be_read_never_allows() {
 }
 
 #[test]
-fn the_hook_that_is_printed_answers() {
+fn the_printed_hook_works() {
     let setup = setup(&rules());
     let output = run(&setup, &["--client", "claude-code"], "");
     let settings: Value = serde_json::from_str(stdout(&output)).unwrap();
@@ -359,7 +359,7 @@ fn the_hook_that_is_printed_answers() {
 }
 
 #[test]
-fn each_client_gets_what_it_understands_or_a_clear_word() {
+fn each_client_gets_its_own_export_or_an_error() {
     let setup = setup(&json!({}));
     let rows = [
         (

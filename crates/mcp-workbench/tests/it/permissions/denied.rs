@@ -35,14 +35,14 @@ fn a_denied_tool_is_withheld_and_refused_with_the_next_step() {
 }
 
 #[test]
-fn what_is_not_there_is_still_not_there() {
+fn a_denied_name_without_a_tool_is_unknown() {
     let mut workbench = asked(&json!({"deny": ["gone"]}));
     let unknown = workbench.use_tool("gone", "{}");
     assert_eq!(unknown.failure()["code"], "tool_unknown");
 }
 
 #[test]
-fn a_rule_that_matches_nothing_is_warned_of() {
+fn a_rule_that_matches_nothing_is_warned_about() {
     let workbench = asked(&json!({"deny": ["wpie", "wipe"], "ask": ["*"]}));
     workbench.wait_stderr("permission rule 'wpie' matches no tool");
     let said = workbench.stderr();
@@ -61,7 +61,7 @@ fn without_rules_nothing_is_different() {
 }
 
 #[test]
-fn rules_that_mean_nothing_are_problems_with_their_place() {
+fn invalid_rules_are_problems_with_their_location() {
     let setup = setup(&json!({"deny": ["@readonly", "!x"], "ask": "all", "alow": []}));
     setup.write_config();
     let config = setup.config();

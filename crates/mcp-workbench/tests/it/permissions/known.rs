@@ -35,7 +35,7 @@ fn a_denied_tool_is_not_found() {
 }
 
 #[test]
-fn the_rules_hold_for_what_an_earlier_run_has_told() {
+fn rules_apply_to_cached_tools() {
     let setup = warmed(setup(&json!({"deny": ["wipe"], "ask": ["add"]})));
     let mut workbench = setup.start();
     workbench.initialize();
@@ -50,7 +50,7 @@ fn the_rules_hold_for_what_an_earlier_run_has_told() {
 }
 
 #[test]
-fn what_a_tool_said_of_itself_in_an_earlier_run_does_not_count() {
+fn cached_annotations_do_not_decide() {
     let script = |annotations: &str| {
         let tool = r#"{"name":"wipe","inputSchema":{"type":"object"}"#;
         Script::new()
@@ -79,7 +79,7 @@ fn what_a_tool_said_of_itself_in_an_earlier_run_does_not_count() {
 }
 
 #[test]
-fn a_tool_that_comes_back_otherwise_is_denied_before_the_call_is_sent() {
+fn a_tool_that_changed_since_it_was_cached_is_denied_before_the_call() {
     let tools = |read_only: bool| {
         let annotations = json!({ "readOnlyHint": read_only });
         json!([

@@ -26,7 +26,7 @@ fn rules() -> Value {
 }
 
 #[test]
-fn registered_names_go_through_the_same_gate() {
+fn registered_names_follow_the_rules() {
     let setup = setup(&rules()).top("toolMode", json!("dynamic"));
     let mut workbench = asking_back::connect(setup, &forms());
     let listed = names(&mut workbench);
@@ -43,7 +43,7 @@ fn registered_names_go_through_the_same_gate() {
 }
 
 #[test]
-fn a_registered_name_that_was_given_before_is_denied_after() {
+fn a_registered_name_is_denied_after_the_rules_change() {
     let setup = setup(&json!({})).top("toolMode", json!("dynamic"));
     let mut workbench = asking_back::connect(setup, &forms());
     assert!(!workbench.call("dev__fs__add", "{}").failed());
@@ -59,7 +59,7 @@ fn natively() -> Setup {
 }
 
 #[test]
-fn native_names_go_through_the_same_gate() {
+fn native_names_follow_the_rules() {
     let mut workbench = natively().start();
     let params = json!({
         "protocolVersion": "2025-11-25", "capabilities": forms(), "clientInfo": {"name": "it", "version": "1"},
@@ -98,7 +98,7 @@ fn change(workbench: &mut Workbench, permissions: &Value) {
 }
 
 #[test]
-fn a_change_is_taken_up_without_a_restart_of_the_server() {
+fn changed_rules_apply_without_a_restart_of_the_server() {
     let mut workbench = asking_back::connect(setup(&json!({})), &forms());
     assert!(!workbench.use_tool("wipe", "{}").failed());
     change(&mut workbench, &json!({"deny": ["wipe"]}));

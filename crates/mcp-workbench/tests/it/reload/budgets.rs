@@ -7,7 +7,7 @@ use super::{Edited, pid};
 use crate::harness::{Script, Setup};
 
 #[test]
-fn another_budget_holds_from_the_next_result_on() {
+fn a_changed_budget_applies_to_the_next_result() {
     let setup = Setup::one(&Script::new());
     let mut edited = Edited::of(&setup);
     let mut workbench = setup.connect();
@@ -31,7 +31,7 @@ fn another_budget_holds_from_the_next_result_on() {
 }
 
 #[test]
-fn another_bound_of_the_tool_list_is_read_at_once() {
+fn a_changed_bound_of_the_tool_list_applies_at_once() {
     let setup = Setup::one(&Script::named(&["a", "pid", "c"]));
     let mut edited = Edited::of(&setup);
     let mut workbench = setup.connect();

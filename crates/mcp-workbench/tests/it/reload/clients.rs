@@ -7,7 +7,7 @@ use super::{Edited, LIST_CHANGED};
 use crate::harness::{HttpClient, Script, Setup};
 
 #[test]
-fn all_clients_over_http_go_by_the_changed_file() {
+fn all_http_clients_use_the_changed_configuration() {
     let setup = Setup::one(&Script::new());
     let mut edited = Edited::of(&setup);
     let served = setup.serve();
@@ -45,7 +45,7 @@ fn all_clients_over_http_go_by_the_changed_file() {
 }
 
 #[test]
-fn a_modern_client_that_listens_is_told() {
+fn a_subscribed_modern_client_is_notified() {
     let setup = Setup::one(&Script::new());
     let mut edited = Edited::of(&setup);
     let mut workbench = setup.start();

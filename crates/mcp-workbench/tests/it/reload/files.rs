@@ -24,7 +24,7 @@ fn described(edited: &mut Edited, words: &str) -> String {
 type Way<'a> = (&'static str, &'a dyn Fn(&str));
 
 #[test]
-fn a_file_may_be_saved_in_any_way() {
+fn every_way_of_saving_a_file_is_detected() {
     let setup = Setup::one(&Script::new());
     let mut edited = Edited::of(&setup);
     let file = setup.config();
@@ -54,7 +54,7 @@ fn a_file_may_be_saved_in_any_way() {
 }
 
 #[test]
-fn a_broken_file_is_reported_and_the_last_configuration_stays() {
+fn an_invalid_file_is_reported_and_the_last_configuration_stays() {
     let setup = Setup::one(&Script::new());
     let mut edited = Edited::of(&setup);
     let good = described(&mut edited, "mended");
@@ -116,7 +116,7 @@ fn a_file_is_followed_through_links() {
 }
 
 #[test]
-fn a_changed_env_file_concerns_the_servers_that_name_it() {
+fn a_changed_env_file_restarts_only_servers_that_name_it() {
     let keys = json!({"envFile": "vars"});
     let setup = Setup::new()
         .toolbox("dev", "d")
@@ -141,7 +141,7 @@ fn a_changed_env_file_concerns_the_servers_that_name_it() {
 }
 
 #[test]
-fn without_watching_only_a_signal_counts() {
+fn without_watching_only_a_signal_reloads() {
     let setup = Setup::one(&Script::new()).top("watch", json!(false));
     let mut edited = Edited::of(&setup);
     let file = setup.config();
@@ -168,7 +168,7 @@ fn without_watching_only_a_signal_counts() {
 }
 
 #[test]
-fn a_variable_that_is_not_set_is_warned_of_and_concerns_its_server() {
+fn an_unset_variable_is_warned_about_and_fails_its_server_only() {
     let setup = Setup::one(&Script::new()).server("two", &Script::new());
     let mut edited = Edited::of(&setup);
     let mut workbench = setup.connect();
@@ -202,7 +202,7 @@ fn a_pipe_is_read_only_once() {
 }
 
 #[test]
-fn a_file_that_is_gone_for_a_while_is_taken_up_when_it_is_back() {
+fn a_file_that_was_missing_for_a_while_is_reloaded() {
     let setup = Setup::one(&Script::new());
     let mut edited = Edited::of(&setup);
     let config = setup.path("config");

@@ -20,7 +20,7 @@ fn offered_toolboxes(workbench: &mut Workbench) -> Value {
 }
 
 #[test]
-fn proxy_mode_tells_when_there_are_other_toolboxes() {
+fn proxy_mode_announces_changed_toolboxes() {
     let setup = Setup::one(&Script::new());
     let mut edited = Edited::of(&setup);
     let mut workbench = setup.start();
@@ -46,7 +46,7 @@ fn proxy_mode_tells_when_there_are_other_toolboxes() {
 }
 
 #[test]
-fn dynamic_mode_shows_what_is_there_and_tells_it() {
+fn dynamic_mode_announces_added_and_removed_tools() {
     let setup = Setup::one(&Script::named(&["pid", "a"]))
         .server("two", &Script::named(&["b"]))
         .top("toolMode", json!("dynamic"));
@@ -78,7 +78,7 @@ fn dynamic_mode_shows_what_is_there_and_tells_it() {
 }
 
 #[test]
-fn a_replaced_server_keeps_its_registered_tools_until_it_says_otherwise() {
+fn a_replaced_server_keeps_its_registered_tools_until_it_lists_new_ones() {
     let setup = Setup::one(&Script::named(&["pid"]))
         .server("two", &Script::named(&["pid", "more"]))
         .top("toolMode", json!("dynamic"));
@@ -137,7 +137,7 @@ fn native_mode_shows_the_servers_of_the_changed_file() {
 }
 
 #[test]
-fn a_replaced_server_of_native_mode_is_told_of_subscriptions() {
+fn a_replaced_server_of_native_mode_gets_the_subscriptions() {
     let setup = Setup::one(&with_resource())
         .top("toolMode", json!("native"))
         .top("nativeToolbox", json!("dev"));
@@ -158,7 +158,7 @@ fn a_replaced_server_of_native_mode_is_told_of_subscriptions() {
 }
 
 #[test]
-fn what_needs_a_restart_is_said_and_left() {
+fn settings_that_need_a_restart_are_logged_and_ignored() {
     let setup = Setup::one(&Script::new()).toolbox("other", "Another");
     let mut edited = Edited::of(&setup);
     let mut workbench = setup.connect();

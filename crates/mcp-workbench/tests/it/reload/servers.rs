@@ -28,7 +28,7 @@ fn two_servers() -> Setup {
 }
 
 #[test]
-fn a_server_that_is_added_is_there_and_the_others_are_not_touched() {
+fn an_added_server_appears_and_the_others_keep_running() {
     let setup = two_servers();
     let full = Edited::of(&setup);
     let first = Edited::of(&setup).without(&["two"]);
@@ -47,7 +47,7 @@ fn a_server_that_is_added_is_there_and_the_others_are_not_touched() {
 }
 
 #[test]
-fn a_server_that_is_removed_ends_and_is_not_found() {
+fn a_removed_server_stops_and_is_not_found() {
     let setup = two_servers();
     let less = Edited::of(&setup).without(&["two"]);
     let mut workbench = setup.connect();
@@ -62,7 +62,7 @@ fn a_server_that_is_removed_ends_and_is_not_found() {
 }
 
 #[test]
-fn a_toolbox_that_is_removed_is_unknown_and_closed_when_it_comes_back() {
+fn a_removed_toolbox_is_unknown_and_closed_when_it_returns() {
     let setup = two_servers().toolbox("other", "Another");
     let full = Edited::of(&setup);
     let mut less = Edited::of(&setup);
@@ -87,7 +87,7 @@ fn a_toolbox_that_is_removed_is_unknown_and_closed_when_it_comes_back() {
 }
 
 #[test]
-fn a_server_that_is_reached_otherwise_is_replaced() {
+fn a_server_with_a_changed_launch_is_replaced() {
     let setup = two_servers();
     let mut edited = Edited::of(&setup);
     let mut workbench = setup.connect();
@@ -104,7 +104,7 @@ fn a_server_that_is_reached_otherwise_is_replaced() {
 }
 
 #[test]
-fn calls_under_way_finish_where_they_are() {
+fn calls_in_flight_finish_on_the_old_server() {
     let setup = Setup::new().toolbox("dev", "d");
     let script = waiting(&setup);
     let setup = setup.server("fs", &script).server("gone", &script);
@@ -143,7 +143,7 @@ fn calls_under_way_finish_where_they_are() {
 }
 
 #[test]
-fn an_open_under_way_goes_on_with_the_new_configuration() {
+fn an_open_in_progress_continues_with_the_new_configuration() {
     let silent = Script::new().on_method("initialize", "[]");
     let setup = Setup::one(&silent).server("two", &Script::new());
     let mut edited = Edited::of(&setup);
@@ -160,7 +160,7 @@ fn an_open_under_way_goes_on_with_the_new_configuration() {
 }
 
 #[test]
-fn filters_are_taken_up_by_a_server_that_runs() {
+fn changed_filters_apply_to_a_running_server() {
     let setup = Setup::one(&Script::named(&["echo", "pid", "fail"]));
     let mut edited = Edited::of(&setup);
     let mut workbench = setup.connect();
@@ -184,7 +184,7 @@ fn filters_are_taken_up_by_a_server_that_runs() {
 }
 
 #[test]
-fn filters_of_a_server_that_rests_hold_when_it_comes_back() {
+fn changed_filters_apply_to_a_stopped_server_at_its_next_start() {
     let setup = Setup::one(&Script::named(&["echo", "pid"]));
     let mut edited = Edited::of(&setup);
     let mut workbench = setup.connect();
@@ -202,7 +202,7 @@ fn filters_of_a_server_that_rests_hold_when_it_comes_back() {
 }
 
 #[test]
-fn times_are_taken_up_by_a_server_that_runs() {
+fn changed_timeouts_apply_to_a_running_server() {
     let setup = Setup::one(&Script::new());
     let mut edited = Edited::of(&setup);
     let mut workbench = setup.connect();
@@ -221,7 +221,7 @@ fn times_are_taken_up_by_a_server_that_runs() {
 }
 
 #[test]
-fn a_description_and_an_order_are_told_by_the_next_open() {
+fn the_next_open_has_the_changed_description_and_order() {
     let setup = two_servers();
     let mut edited = Edited::of(&setup);
     let mut workbench = setup.connect();
@@ -252,7 +252,7 @@ fn a_description_and_an_order_are_told_by_the_next_open() {
 }
 
 #[test]
-fn a_server_that_could_not_start_is_mended_in_the_file() {
+fn a_failed_server_starts_after_its_entry_is_fixed() {
     let setup = Setup::one(&Script::new());
     let good = Edited::of(&setup);
     let mut bad = Edited::of(&setup);
@@ -266,7 +266,7 @@ fn a_server_that_could_not_start_is_mended_in_the_file() {
 }
 
 #[test]
-fn a_disabled_server_is_gone_and_an_enabled_one_is_back() {
+fn disabling_removes_a_server_and_enabling_returns_it() {
     let setup = two_servers();
     let mut edited = Edited::of(&setup);
     let mut workbench = setup.connect();
@@ -282,7 +282,7 @@ fn a_disabled_server_is_gone_and_an_enabled_one_is_back() {
 }
 
 #[test]
-fn other_roots_are_told_to_a_server_that_starts() {
+fn changed_roots_reach_a_starting_server() {
     let setup = Setup::one(&asks("roots/list", "{}")).top("roots", json!(["/old"]));
     let mut edited = Edited::of(&setup);
     let mut workbench = connect(setup, &json!({}));
@@ -300,7 +300,7 @@ fn other_roots_are_told_to_a_server_that_starts() {
 }
 
 #[test]
-fn a_remote_server_with_other_headers_gets_a_session_of_its_own() {
+fn changed_headers_start_a_new_session_of_a_remote_server() {
     let remote = RemoteFixture::start(&Script::named(&["echo"]));
     let setup = remote.setup();
     let mut edited = Edited::of(&setup);
@@ -315,7 +315,7 @@ fn a_remote_server_with_other_headers_gets_a_session_of_its_own() {
 }
 
 #[test]
-fn when_servers_are_started_can_change() {
+fn connect_can_be_changed_by_a_reload() {
     let setup = two_servers();
     let mut edited = Edited::of(&setup);
     let mut workbench = setup.connect();
@@ -343,7 +343,7 @@ fn when_servers_are_started_can_change() {
 }
 
 #[test]
-fn what_is_known_of_a_server_that_was_never_started_follows_its_entry() {
+fn cached_tools_of_a_stopped_server_follow_its_entry() {
     let setup = Setup::one(&Script::named(&["read", "write"]))
         .top("connect", json!("on-use"))
         .top("toolMode", json!("dynamic"));

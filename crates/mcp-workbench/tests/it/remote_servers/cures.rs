@@ -17,7 +17,7 @@ use super::{
 use crate::harness::{Fault, Script, Setup};
 
 #[test]
-fn a_body_is_quoted_for_200_characters() {
+fn an_error_quotes_200_characters_of_the_body() {
     let mut fault = Fault::within(
         4,
         "F47f",
@@ -40,7 +40,7 @@ fn a_body_is_quoted_for_200_characters() {
 }
 
 #[test]
-fn a_busy_server_is_asked_again_once_when_it_says_when() {
+fn a_busy_server_is_retried_once_after_its_retry_time() {
     let mut fault = Fault::within(
         6,
         "F39d",
@@ -63,7 +63,7 @@ fn a_busy_server_is_asked_again_once_when_it_says_when() {
 }
 
 #[test]
-fn a_busy_server_is_not_waited_for_beyond_the_time_of_the_call() {
+fn a_retry_time_beyond_the_timeout_of_the_call_is_not_awaited() {
     let mut fault = Fault::within(
         4,
         "F39e",
@@ -85,7 +85,7 @@ fn a_busy_server_is_not_waited_for_beyond_the_time_of_the_call() {
 }
 
 #[test]
-fn a_connection_that_was_kept_and_is_dead_never_sends_a_call_twice() {
+fn a_dead_pooled_connection_never_sends_a_call_twice() {
     let mut fault = Fault::within(
         10,
         "F43c",
@@ -115,7 +115,7 @@ fn a_connection_that_was_kept_and_is_dead_never_sends_a_call_twice() {
 }
 
 #[test]
-fn a_server_that_closes_connections_without_a_word_gets_no_call_twice() {
+fn unannounced_closes_never_send_a_call_twice() {
     let mut fault = Fault::within(
         10,
         "F43d",
@@ -149,7 +149,7 @@ fn a_server_that_closes_connections_without_a_word_gets_no_call_twice() {
 }
 
 #[test]
-fn lists_are_asked_for_again_and_calls_are_not() {
+fn lists_are_retried_and_calls_are_not() {
     let fault = Fault::within(
         8,
         "F41b",
@@ -169,7 +169,7 @@ fn lists_are_asked_for_again_and_calls_are_not() {
 }
 
 #[test]
-fn a_server_that_cannot_be_reached_is_told_with_the_reason() {
+fn an_unreachable_server_is_reported_with_its_reason() {
     let fault = Fault::within(
         20,
         "F42a",
@@ -206,7 +206,7 @@ fn a_server_that_cannot_be_reached_is_told_with_the_reason() {
 }
 
 #[test]
-fn a_server_that_has_gone_was_not_sent_the_call() {
+fn a_call_to_a_vanished_server_is_not_sent() {
     let mut fault = Fault::within(
         10,
         "F42b",
@@ -236,7 +236,7 @@ fn a_server_that_has_gone_was_not_sent_the_call() {
 }
 
 #[test]
-fn encryption_is_never_given_up() {
+fn https_never_falls_back_to_plain_text() {
     let fault = Fault::within(
         15,
         "F48",
@@ -266,7 +266,7 @@ fn encryption_is_never_given_up() {
 }
 
 #[test]
-fn a_slow_body_ends_with_the_time_of_the_call() {
+fn a_slow_body_ends_at_the_timeout_of_the_call() {
     let mut fault = Fault::within(
         5,
         "F45a",
@@ -325,7 +325,7 @@ fn a_start_that_is_refused_says_what_to_do() {
 }
 
 #[test]
-fn a_server_that_only_lets_the_handshake_pass_says_that_it_wants_a_token() {
+fn a_server_that_asks_for_a_token_after_the_handshake_requires_a_sign_in() {
     // As modern servers do that ask for a token late: they do not know the handshake.
     let server = RemoteServer::start(|seen, out| {
         let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"no header"}}"#;
@@ -340,7 +340,7 @@ fn a_server_that_only_lets_the_handshake_pass_says_that_it_wants_a_token() {
 }
 
 #[test]
-fn a_remote_server_that_fails_hurts_no_other() {
+fn a_failed_remote_server_does_not_affect_others() {
     let mut fault = Fault::within(
         5,
         "F45b",

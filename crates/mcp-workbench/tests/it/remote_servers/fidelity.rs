@@ -78,7 +78,7 @@ fn arguments_arrive_byte_for_byte() {
 }
 
 #[test]
-fn many_calls_at_once_get_their_own_answers() {
+fn concurrent_calls_get_their_own_answers() {
     let server = RemoteServer::start(|seen, out| {
         (seen.method() == "tools/call").then(|| {
             let number = seen.message()["params"]["arguments"]["n"].to_string();

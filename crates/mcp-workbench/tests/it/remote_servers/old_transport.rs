@@ -55,7 +55,7 @@ fn answer(seen: &Seen) -> Option<Says> {
 }
 
 #[test]
-fn an_old_server_is_used_when_the_entry_says_so_or_it_has_nothing_newer() {
+fn http_sse_is_used_if_configured_or_if_nothing_newer_works() {
     let fault = Fault::within(
         15,
         "F38a",
@@ -85,7 +85,7 @@ fn an_old_server_is_used_when_the_entry_says_so_or_it_has_nothing_newer() {
 }
 
 #[test]
-fn a_stream_that_ends_fails_its_calls_and_the_next_call_begins_anew() {
+fn a_stream_that_ends_fails_its_calls_and_the_next_call_reconnects() {
     let mut fault = Fault::within(
         6,
         "F44e",
@@ -110,7 +110,7 @@ fn a_stream_that_ends_fails_its_calls_and_the_next_call_begins_anew() {
 }
 
 #[test]
-fn messages_are_never_sent_to_another_origin() {
+fn messages_are_never_sent_to_a_different_origin() {
     let fault = Fault::within(
         6,
         "T32b",
@@ -138,7 +138,7 @@ fn messages_are_never_sent_to_another_origin() {
 }
 
 #[test]
-fn a_server_of_neither_transport_is_told_by_its_first_refusal() {
+fn a_server_without_a_known_transport_is_reported_with_its_first_response() {
     let fault = Fault::within(
         6,
         "F38b",
@@ -160,7 +160,7 @@ fn a_server_of_neither_transport_is_told_by_its_first_refusal() {
 }
 
 #[test]
-fn a_newer_server_that_refuses_is_not_asked_for_the_old_transport() {
+fn a_streamable_http_server_that_refuses_is_not_tried_over_sse() {
     let fault = Fault::within(
         6,
         "F38c",

@@ -9,7 +9,7 @@ use crate::harness::{Fault, Setup, TOKEN as CLIENT_TOKEN, request_text, use_para
 const TOKEN: &str = "tok-4711-secret";
 
 #[test]
-fn credentials_do_not_follow_a_redirect_to_another_origin() {
+fn credentials_do_not_follow_a_redirect_to_a_different_origin() {
     let fault = Fault::within(
         15,
         "T32a",
@@ -43,7 +43,7 @@ fn credentials_do_not_follow_a_redirect_to_another_origin() {
 }
 
 #[test]
-fn nothing_of_a_clients_headers_reaches_a_server() {
+fn headers_of_clients_do_not_reach_servers() {
     let fault = Fault::within(
         8,
         "T27",
@@ -78,7 +78,7 @@ fn nothing_of_a_clients_headers_reaches_a_server() {
 }
 
 #[test]
-fn a_redirect_within_the_origin_is_followed_and_remembered() {
+fn a_redirect_within_the_origin_is_followed_and_cached() {
     let fault = Fault::within(
         5,
         "F46d",
@@ -101,7 +101,7 @@ fn a_redirect_within_the_origin_is_followed_and_remembered() {
 }
 
 #[test]
-fn values_of_variables_stay_out_of_results_and_the_log() {
+fn values_of_variables_are_not_in_results_or_logs() {
     let fault = Fault::within(
         6,
         "V10",
@@ -153,7 +153,7 @@ fn an_address_is_never_shown_with_its_query() {
 }
 
 #[test]
-fn a_header_that_cannot_be_sent_is_told_by_its_name() {
+fn an_invalid_header_is_reported_by_name() {
     let server = RemoteServer::start(|_, _| None);
     let mut workbench = server
         .setup(&json!({"headers": {"X-Key": "a\u{1}b"}}))
@@ -181,7 +181,7 @@ fn a_proxy_is_not_used_for_this_machine() {
 }
 
 #[test]
-fn a_proxy_is_asked_for_other_machines() {
+fn a_proxy_is_used_for_other_machines() {
     let proxy = RemoteServer::start(|seen, out| match seen.verb.as_str() {
         "CONNECT" => Some(out.reply("403 Forbidden", "")),
         _ => None,

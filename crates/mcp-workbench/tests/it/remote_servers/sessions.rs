@@ -12,7 +12,7 @@ use super::server::{Out, RemoteServer, SESSION, Seen, Then, initialize_result};
 use crate::harness::Fault;
 
 #[test]
-fn requests_carry_what_the_revision_asks_for_and_the_session_is_ended() {
+fn requests_have_the_headers_of_the_revision_and_the_session_is_deleted() {
     let server = RemoteServer::start(|_, _| None);
     let mut workbench = server
         .setup(&json!({
@@ -85,7 +85,7 @@ fn forgetful(good: usize, refuse: fn(&mut Out) -> Then) -> (RemoteServer, Arc<At
 }
 
 #[test]
-fn a_lost_session_is_made_anew_once_for_all_callers() {
+fn a_lost_session_is_renewed_once_for_all_callers() {
     let fault = Fault::within(
         20,
         "F37a",
@@ -134,7 +134,7 @@ fn a_lost_session_is_made_anew_once_for_all_callers() {
 }
 
 #[test]
-fn a_session_that_is_lost_again_at_once_is_an_error_that_says_it_did_not_run() {
+fn a_session_lost_twice_is_an_error_with_outcome_not_run() {
     let mut fault = Fault::within(
         6,
         "F37b",
@@ -156,7 +156,7 @@ fn a_session_that_is_lost_again_at_once_is_an_error_that_says_it_did_not_run() {
 }
 
 #[test]
-fn a_session_that_cannot_be_made_anew_is_tried_again_by_the_next_call() {
+fn a_failed_renewal_is_retried_by_the_next_call() {
     let mut fault = Fault::within(
         6,
         "F37c",
@@ -189,7 +189,7 @@ fn a_session_that_cannot_be_made_anew_is_tried_again_by_the_next_call() {
 }
 
 #[test]
-fn a_404_without_a_session_is_no_lost_session() {
+fn a_404_without_a_session_does_not_renew_one() {
     let fault = Fault::within(
         6,
         "F37d",
@@ -212,7 +212,7 @@ fn a_404_without_a_session_is_no_lost_session() {
 }
 
 #[test]
-fn an_unused_session_is_ended_and_made_again_when_it_is_needed() {
+fn an_idle_session_is_deleted_and_created_again_on_use() {
     let server = RemoteServer::start(|_, _| None);
     let mut workbench = server.setup(&json!({"idleTimeoutMs": 200})).connect();
     workbench.open("dev");

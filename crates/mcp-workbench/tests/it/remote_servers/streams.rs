@@ -106,7 +106,7 @@ fn progress_and_logs_on_the_stream_come_before_the_answer() {
 }
 
 #[test]
-fn a_stream_that_breaks_is_resumed_and_the_call_is_not_sent_again() {
+fn a_broken_stream_is_resumed_and_the_call_is_not_sent_again() {
     let mut fault = Fault::within(
         8,
         "F44b",
@@ -190,7 +190,7 @@ fn a_stream_that_cannot_be_resumed_fails_the_call_after_a_few_tries() {
 }
 
 #[test]
-fn a_changed_list_is_announced_without_being_asked() {
+fn a_changed_list_is_announced_on_the_server_stream() {
     let (announce, announced) = mpsc::channel::<()>();
     let announced = Mutex::new(announced);
     let lists = AtomicUsize::new(0);
@@ -220,7 +220,7 @@ fn a_changed_list_is_announced_without_being_asked() {
 }
 
 #[test]
-fn a_call_waits_until_the_server_can_ask() {
+fn a_call_waits_until_the_server_stream_is_open() {
     let listening = AtomicBool::new(false);
     let server = RemoteServer::start(move |seen, out| {
         if seen.verb == "GET" {
@@ -267,7 +267,7 @@ fn endless_comments_do_not_keep_a_call_alive() {
 }
 
 #[test]
-fn an_answer_that_is_too_large_fails_its_call_only() {
+fn an_oversized_answer_fails_its_call_only() {
     let mut fault = Fault::within(
         15,
         "T35c",
@@ -312,7 +312,7 @@ fn an_answer_that_is_too_large_fails_its_call_only() {
 }
 
 #[test]
-fn a_cancel_is_a_notification_and_the_stream_is_closed() {
+fn a_cancel_sends_a_notification_and_closes_the_stream() {
     let server = RemoteServer::start(|seen, out| {
         (seen.method() == "tools/call").then(|| {
             out.stream();

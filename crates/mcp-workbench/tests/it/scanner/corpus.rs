@@ -105,7 +105,7 @@ fn caught(shape: &Value) -> Caught {
 }
 
 #[test]
-fn attacks_are_caught_as_they_are_known_to_be() {
+fn attacks_are_detected_as_recorded_in_the_corpus() {
     let mut wrong = Vec::new();
     for shape in shapes(ATTACKS) {
         let (caught, expected) = (caught(&shape), Caught::of_word(&shape["expect"]));
@@ -120,7 +120,7 @@ fn attacks_are_caught_as_they_are_known_to_be() {
 }
 
 #[test]
-fn nothing_honest_is_found_at_all() {
+fn honest_definitions_have_no_findings() {
     let mut wrong = Vec::new();
     for shape in shapes(BENIGN) {
         if caught(&shape) != Caught::Missed {
@@ -133,7 +133,7 @@ fn nothing_honest_is_found_at_all() {
 }
 
 #[test]
-fn the_page_about_the_scanner_has_the_rates() {
+fn the_scanner_page_has_the_measured_rates() {
     let mut rates: BTreeMap<u32, [usize; 4]> = BTreeMap::new();
     let shapes = shapes(ATTACKS);
     for shape in &shapes {
@@ -174,7 +174,7 @@ fn the_page_about_the_scanner_has_the_rates() {
 
 /// The definitions of real servers that are kept beside the repository for another purpose, where they are.
 #[test]
-fn no_real_definition_is_withheld_and_few_are_told_of() {
+fn real_definitions_are_not_withheld_and_rarely_reported() {
     let sets = Path::new(ROOT).join("../shared/retrieval/dev");
     let Ok(sets) = fs::read_dir(sets) else {
         return;

@@ -76,7 +76,7 @@ fn results_are_cleaned_in_both_eras_and_over_both_transports() {
 }
 
 #[test]
-fn an_entry_counts_more_than_the_file() {
+fn the_setting_of_an_entry_wins_over_the_file() {
     let mut workbench = Setup::one(&script("legacy"))
         .top("sanitize", json!(true))
         .server_with("raw", &script("legacy"), &json!({"sanitize": false}))
@@ -130,7 +130,7 @@ fn progress_log_messages_and_errors_are_cleaned_too() {
 }
 
 #[test]
-fn a_change_is_taken_up_by_a_server_that_runs() {
+fn a_changed_setting_applies_to_a_running_server() {
     let setup = Setup::one(&script("legacy"));
     let mut config: Value = serde_json::from_str(&setup.config_text()).unwrap();
     let file = setup.config();
@@ -149,7 +149,7 @@ fn a_change_is_taken_up_by_a_server_that_runs() {
 }
 
 #[test]
-fn a_wrong_value_is_a_problem_with_its_place() {
+fn an_invalid_value_is_a_problem_with_its_location() {
     let setup = Setup::one(&Script::new()).top("sanitize", json!("yes"));
     let finished = setup.start().finish();
     assert!(!finished.status.success());

@@ -15,7 +15,7 @@ fn hits(workbench: &mut Workbench, query: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_list_that_changes_is_searched_as_it_is() {
+fn a_changed_list_is_indexed_again() {
     let changed = r#"[{"setTools":[{"name":"paint","description":"Paint a fence","inputSchema":{"type":"object"}}]},{"notify":{"method":"notifications/tools/list_changed"}},{"answer":{"content":[]}}]"#;
     let script = Script::new().tools(FILES).on_call("delete_file", changed);
     let setup = Setup::one(&script).top("metaTools", super::all_three());
@@ -32,7 +32,7 @@ fn a_list_that_changes_is_searched_as_it_is() {
 }
 
 #[test]
-fn servers_and_toolboxes_that_go_are_not_found_any_more() {
+fn removed_servers_and_toolboxes_are_not_found() {
     let setup = two_toolboxes();
     let mut config: Value = serde_json::from_str(&setup.config_text()).unwrap();
     let mut workbench = setup.connect();

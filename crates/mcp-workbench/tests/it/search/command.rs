@@ -34,7 +34,7 @@ fn hits_are_shown_with_their_parameters() {
 }
 
 #[test]
-fn nothing_found_is_a_failure() {
+fn a_search_without_hits_fails() {
     let (code, finished) = run(two_toolboxes(), &["zzzz"]);
     assert_eq!(code, 1);
     assert_eq!(
@@ -44,7 +44,7 @@ fn nothing_found_is_a_failure() {
 }
 
 #[test]
-fn without_a_good_match_the_nearest_are_shown_and_it_is_a_failure() {
+fn a_search_without_a_good_match_shows_the_nearest_and_fails() {
     let (code, finished) = run(two_toolboxes(), &["read", "my", "palm"]);
     assert_eq!(code, 1);
     assert_eq!(
@@ -60,7 +60,7 @@ fn without_a_good_match_the_nearest_are_shown_and_it_is_a_failure() {
 }
 
 #[test]
-fn an_explanation_names_the_words_and_where_they_stand() {
+fn explain_shows_the_words_and_where_they_matched() {
     let arguments = ["forecast", "--explain", "--limit", "1"];
     let (code, finished) = run(two_toolboxes(), &arguments);
     assert_eq!(code, 0, "{}", finished.stderr);
@@ -76,7 +76,7 @@ fn an_explanation_names_the_words_and_where_they_stand() {
 }
 
 #[test]
-fn a_program_gets_one_document() {
+fn json_is_one_document() {
     let setup = two_toolboxes().entry("bad", json!({"command": "/no/such/program"}));
     let arguments = ["forecast", "--json", "--explain", "--toolbox", "life"];
     let (code, finished) = run(setup, &arguments);
@@ -105,7 +105,7 @@ fn a_program_gets_one_document() {
 }
 
 #[test]
-fn full_detail_is_the_definition() {
+fn full_detail_prints_the_definition() {
     let arguments = ["forecast", "--json", "--detail", "full"];
     let (_, finished) = run(two_toolboxes(), &arguments);
     let document: Value = serde_json::from_str(&finished.stdout.join("\n")).unwrap();

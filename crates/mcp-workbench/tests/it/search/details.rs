@@ -22,7 +22,7 @@ fn files() -> Setup {
 }
 
 #[test]
-fn full_is_what_an_open_without_a_word_about_it_answers() {
+fn full_is_the_built_in_default() {
     let mut workbench = files().connect();
     let usual = open(&mut workbench, &json!({})).raw;
     assert_eq!(open(&mut workbench, &json!({"detail": "full"})).raw, usual);
@@ -73,7 +73,7 @@ fn compact_has_the_shape_of_full_with_what_a_call_needs() {
 }
 
 #[test]
-fn the_configured_detail_is_the_default_and_a_call_may_choose() {
+fn the_configured_detail_is_the_default_of_a_call() {
     let mut workbench = wordy().top("openDetail", json!("compact")).connect();
     let listed = workbench.ask("tools/list", "{}").result();
     let default = "/tools/0/inputSchema/properties/detail/default";
@@ -90,7 +90,7 @@ fn the_configured_detail_is_the_default_and_a_call_may_choose() {
 }
 
 #[test]
-fn the_other_levels_are_lines() {
+fn the_other_levels_have_one_line_per_tool() {
     let mut workbench = files().connect();
     let rows = [
         (
@@ -127,7 +127,7 @@ fn the_other_levels_are_lines() {
 }
 
 #[test]
-fn what_is_wrong_is_said_at_every_level() {
+fn every_level_reports_failed_servers_and_withheld_tools() {
     let double = r#"[{"name":"a","inputSchema":{"type":"object"}},{"name":"a","inputSchema":{"type":"object"}}]"#;
     let setup = Setup::one(&Script::new().tools(double))
         .entry("bad", json!({"command": "/no/such/program"}));
@@ -177,7 +177,7 @@ fn a_query_leaves_the_tools_that_match_best_first_and_counts_all() {
 }
 
 #[test]
-fn wrong_values_are_told_with_what_would_be_right() {
+fn invalid_values_are_refused_with_the_valid_ones() {
     let mut workbench = files().connect();
     let rows = [
         (

@@ -27,7 +27,7 @@ fn hits_of_all_toolboxes_are_lines_with_three_names_and_a_signature() {
 }
 
 #[test]
-fn a_hit_can_be_used_at_once_and_other_toolboxes_stay_closed() {
+fn a_hit_can_be_used_at_once() {
     let mut workbench = two_toolboxes().connect();
     search(&mut workbench, "forecast");
     let used = workbench.use_tool_of(["life", "sky", "forecast"], r#"{"city":"Rome"}"#);
@@ -65,7 +65,7 @@ fn one_toolbox_can_be_searched_and_only_its_servers_are_started() {
 }
 
 #[test]
-fn the_limit_holds_and_each_level_says_as_much_as_it_should() {
+fn limit_and_detail_are_applied() {
     let mut workbench = two_toolboxes().connect();
     let rows = [
         ("names", "dev fs delete_file"),
@@ -93,7 +93,7 @@ fn the_limit_holds_and_each_level_says_as_much_as_it_should() {
 }
 
 #[test]
-fn without_a_good_match_the_nearest_tools_are_shown_as_such_in_both_eras() {
+fn without_a_good_match_the_nearest_tools_are_marked_in_both_eras() {
     let expected = "No good match for 'read my palm'. Nearest 1 of 3 tools, probably for something else, \
                     as toolbox server tool(parameters, ? = optional).\n\
                     dev fs read_file(path: string, head?: integer = 10, encoding?: \"utf8\"|\"base64\") — Read a file.\n\
@@ -121,7 +121,7 @@ fn at_most_three_tools_are_shown_without_a_good_match() {
 }
 
 #[test]
-fn wrong_parameters_are_told_all_at_once_and_nothing_is_started() {
+fn all_wrong_parameters_are_reported_and_nothing_is_started() {
     let mut workbench = two_toolboxes().connect();
     let failed = workbench.call("search_tools", r#"{"querry":"x","limit":0,"detail":"all"}"#);
     assert_eq!(
@@ -135,7 +135,7 @@ fn wrong_parameters_are_told_all_at_once_and_nothing_is_started() {
 }
 
 #[test]
-fn servers_that_fail_are_named_and_hurt_no_other() {
+fn failed_servers_are_named_and_do_not_affect_others() {
     let setup = two_toolboxes().entry("bad", json!({"command": "/no/such/program"}));
     let mut workbench = setup.connect();
     let found = search(&mut workbench, "forecast");
@@ -154,7 +154,7 @@ fn servers_that_fail_are_named_and_hurt_no_other() {
 }
 
 #[test]
-fn tools_that_are_nearly_the_same_are_folded_and_can_all_be_used() {
+fn near_duplicates_are_folded_and_can_all_be_used() {
     let setup = two_toolboxes().server("disk", &files());
     let mut workbench = setup.connect();
     let found = search(&mut workbench, "delete a file");
@@ -169,7 +169,7 @@ fn tools_that_are_nearly_the_same_are_folded_and_can_all_be_used() {
 }
 
 #[test]
-fn names_that_could_be_misread_are_json_strings_and_hidden_characters_are_shown() {
+fn ambiguous_names_are_quoted_and_hidden_characters_are_escaped() {
     let tools = r#"[{"name":"a b/c","description":"Polish\u200f the silver","inputSchema":{"type":"object","properties":{"x y":{}},"required":["x y"]}}]"#;
     let mut workbench = Setup::new()
         .toolbox("my box", "Things")
@@ -216,7 +216,7 @@ fn modern_clients_and_clients_over_http_search_too() {
 }
 
 #[test]
-fn a_search_that_is_cancelled_is_not_answered() {
+fn a_cancelled_search_is_not_answered() {
     let silent = Script::new().on_method("initialize", "[]");
     let setup = two_toolboxes().server("slow", &silent);
     let mut workbench = setup.connect();
@@ -233,7 +233,7 @@ fn a_search_that_is_cancelled_is_not_answered() {
 }
 
 #[test]
-fn dynamic_mode_registers_what_is_opened_and_not_what_is_found() {
+fn dynamic_mode_registers_opened_tools_but_not_found_ones() {
     let mut workbench = two_toolboxes().top("toolMode", json!("dynamic")).connect();
     search(&mut workbench, "forecast");
     let listed = workbench.ask("tools/list", "{}").result();

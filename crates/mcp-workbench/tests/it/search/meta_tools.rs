@@ -21,7 +21,7 @@ fn names_in(listed: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_is_not_on_is_neither_listed_nor_called() {
+fn disabled_meta_tools_are_neither_listed_nor_callable() {
     let off = [
         (None, vec!["open_toolbox", "use_tool"], "search_tools"),
         (
@@ -50,7 +50,7 @@ fn what_is_not_on_is_neither_listed_nor_called() {
 }
 
 #[test]
-fn without_open_toolbox_everything_speaks_of_search_tools() {
+fn without_open_toolbox_all_texts_name_search_tools() {
     let setup = two_toolboxes().top("metaTools", json!(["search_tools", "use_tool"]));
     let mut workbench = setup.start();
     let introduced = workbench.initialize();
@@ -70,7 +70,7 @@ fn without_open_toolbox_everything_speaks_of_search_tools() {
 }
 
 #[test]
-fn with_all_of_them_the_instructions_name_both_ways() {
+fn with_all_meta_tools_the_instructions_name_both_ways() {
     let mut workbench = two_toolboxes().start();
     let introduced = workbench.initialize();
     let instructions = introduced["instructions"].as_str().unwrap();
@@ -88,7 +88,7 @@ fn with_all_of_them_the_instructions_name_both_ways() {
 }
 
 #[test]
-fn they_can_be_switched_while_the_workbench_runs() {
+fn meta_tools_can_be_changed_by_a_reload() {
     let setup = Setup::one(&Script::new());
     let plain = setup.config_text();
     let three = plain.replacen(
@@ -107,7 +107,7 @@ fn they_can_be_switched_while_the_workbench_runs() {
 }
 
 #[test]
-fn another_default_detail_is_taken_up_while_the_workbench_runs() {
+fn the_default_detail_can_be_changed_by_a_reload() {
     let setup = Setup::one(&Script::new());
     let compact = setup
         .config_text()
@@ -121,7 +121,7 @@ fn another_default_detail_is_taken_up_while_the_workbench_runs() {
 }
 
 #[test]
-fn native_mode_has_none_of_them() {
+fn native_mode_has_no_meta_tools() {
     let setup = two_toolboxes()
         .top("toolMode", json!("native"))
         .top("nativeToolbox", json!("dev"));
@@ -133,7 +133,7 @@ fn native_mode_has_none_of_them() {
 }
 
 #[test]
-fn a_list_that_makes_no_sense_stops_the_start() {
+fn an_unusable_list_of_meta_tools_stops_the_start() {
     let setup = two_toolboxes().top("metaTools", json!(["open_toolbox", "serch_tools"]));
     let finished = setup.start().finish();
     assert!(!finished.status.success());

@@ -29,7 +29,7 @@ fn refused(change: impl FnOnce(&Path)) -> String {
 }
 
 #[test]
-fn a_configuration_that_everybody_may_write_starts_nothing() {
+fn a_world_writable_configuration_is_refused() {
     let words = refused(|config| set_mode(config, 0o666));
     assert!(
         words.contains("every user of this machine can write"),
@@ -44,7 +44,7 @@ fn a_configuration_that_everybody_may_write_starts_nothing() {
 }
 
 #[test]
-fn a_configuration_of_somebody_else_starts_nothing() {
+fn a_configuration_of_another_user_is_refused() {
     if !rustix::process::geteuid().is_root() {
         // Only root can give a file away; what is checked then is that root's own files are taken.
         Setup::one(&Script::new()).connect();
@@ -59,7 +59,7 @@ fn a_configuration_of_somebody_else_starts_nothing() {
 }
 
 #[test]
-fn a_group_that_may_write_is_warned_of_and_no_more() {
+fn a_group_writable_configuration_is_only_warned_about() {
     let setup = Setup::one(&Script::new());
     setup.write_config();
     let config = setup.config();
@@ -75,7 +75,7 @@ fn a_group_that_may_write_is_warned_of_and_no_more() {
 }
 
 #[test]
-fn a_group_that_may_replace_the_file_is_warned_of() {
+fn a_group_writable_folder_is_warned_about() {
     if !rustix::process::geteuid().is_root() {
         // Only root can give a folder to a group that it is not in; the rule itself has a test of its own.
         return;
@@ -103,7 +103,7 @@ fn a_group_that_may_replace_the_file_is_warned_of() {
 }
 
 #[test]
-fn what_init_writes_is_for_the_user_alone() {
+fn the_file_of_init_is_private_to_the_user() {
     let setup = Setup::new();
     let file = setup.path("new/folder/workbench.json");
     let config = file.to_str().unwrap().to_owned();

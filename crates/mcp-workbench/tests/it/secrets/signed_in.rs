@@ -51,7 +51,7 @@ fn setup(server: &Protected, state: &TempDir) -> Setup {
 }
 
 #[test]
-fn serving_tells_nothing_of_a_sign_in() {
+fn serving_leaks_no_secret_of_a_sign_in() {
     let state = TempDir::new().unwrap();
     let (authority, server) = signed_in(&state);
     let audit = json!({"file": "../audit/calls.jsonl", "arguments": "values"});
@@ -86,7 +86,7 @@ fn serving_tells_nothing_of_a_sign_in() {
 }
 
 #[test]
-fn no_command_tells_anything_of_a_sign_in() {
+fn no_command_leaks_a_secret_of_a_sign_in() {
     let state = TempDir::new().unwrap();
     let (_authority, server) = signed_in(&state);
     let commands: [&[&str]; 10] = [

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::harness::{Script, Setup};
 
 #[test]
-fn a_file_gives_a_value_that_is_hidden_everywhere() {
+fn a_value_from_a_file_is_redacted_everywhere() {
     let actions =
         json!([{"error": {"code": -32000, "message": "the token hunter2-of-a-file is bad"}}]);
     let script = Script::named(&["t", "env"]).on_call("t", &actions.to_string());
@@ -28,7 +28,7 @@ fn a_file_gives_a_value_that_is_hidden_everywhere() {
 }
 
 #[test]
-fn a_file_that_is_not_there_fails_its_server_alone() {
+fn a_missing_secret_file_fails_its_server_only() {
     let keys = json!({"env": {"TOKEN": "${file:secrets/token}"}});
     let setup = Setup::one(&Script::new()).server_with("other", &Script::new(), &keys);
     let mut workbench = setup.connect();
@@ -40,7 +40,7 @@ fn a_file_that_is_not_there_fails_its_server_alone() {
 }
 
 #[test]
-fn a_secret_of_the_keyring_that_cannot_be_had_fails_its_server_alone() {
+fn an_unavailable_keyring_secret_fails_its_server_only() {
     let keys =
         json!({"env": {"TOKEN": "${keyring:no-such-secret}", "OTHER": "${keyring:x:-default}"}});
     let setup = Setup::one(&Script::new()).server_with("other", &Script::new(), &keys);
@@ -53,7 +53,7 @@ fn a_secret_of_the_keyring_that_cannot_be_had_fails_its_server_alone() {
 }
 
 #[test]
-fn a_secret_in_the_arguments_is_warned_of() {
+fn a_secret_in_the_arguments_is_warned_about() {
     let args = json!([
         "${API_TOKEN}",
         "${PROJECT}",

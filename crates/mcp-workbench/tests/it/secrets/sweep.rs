@@ -63,7 +63,7 @@ pub(super) fn contents(folder: &Path) -> String {
 }
 
 #[test]
-fn serving_tells_it_nowhere() {
+fn serving_leaks_no_value_of_a_variable() {
     let remote = RemoteFixture::start(&far());
     let audit = json!({"file": "../audit/calls.jsonl", "arguments": "values"});
     let setup = setup(&remote).argument("--log-level").argument("trace");
@@ -112,7 +112,7 @@ fn serving_tells_it_nowhere() {
 }
 
 #[test]
-fn no_command_tells_it() {
+fn no_command_leaks_a_value_of_a_variable() {
     let commands: [&[&str]; 14] = [
         &["check"],
         &["list"],

@@ -14,7 +14,7 @@ const OPEN: (&str, &str) = ("open_toolbox", r#"{"toolbox":"dev"}"#);
 type Spoil = fn(&str) -> String;
 
 #[test]
-fn a_file_that_cannot_be_believed_is_replaced() {
+fn an_invalid_cache_file_is_replaced() {
     let script = Script::named(&["echo"]);
     let rows: [(&str, Spoil); 6] = [
         ("empty", |_| String::new()),
@@ -53,7 +53,7 @@ fn a_file_that_cannot_be_believed_is_replaced() {
 }
 
 #[test]
-fn what_others_can_write_to_is_not_believed() {
+fn cache_files_writable_by_others_are_ignored() {
     let rows = [("list", 0o606), ("list", 0o660), ("folder", 0o777)];
     for (what, mode) in rows {
         let setup = warmed(on_use(&Script::named(&["echo"])));
@@ -70,7 +70,7 @@ fn what_others_can_write_to_is_not_believed() {
 }
 
 #[test]
-fn it_may_be_deleted_while_the_workbench_runs() {
+fn the_cache_may_be_deleted_while_the_workbench_runs() {
     let setup = on_use(&Script::named(&["a"]).answers("a", r#"{"content":[]}"#));
     let setup = warmed(setup.server(
         "two",
@@ -93,7 +93,7 @@ fn it_may_be_deleted_while_the_workbench_runs() {
 }
 
 #[test]
-fn without_a_place_for_it_servers_are_connected_as_ever() {
+fn without_a_cache_directory_servers_are_connected_on_open() {
     let nowhere: [fn(Setup) -> Setup; 2] = [
         |setup| {
             let file = setup.write("no-folder", "");
@@ -109,7 +109,7 @@ fn without_a_place_for_it_servers_are_connected_as_ever() {
 }
 
 #[test]
-fn workbenches_that_write_at_once_leave_whole_lists() {
+fn concurrent_workbenches_write_complete_lists() {
     let setup = on_use(&Script::named(&["a"])).server("two", &Script::named(&["b"]));
     let commands = [(); 4].map(|()| command(&setup, &["warm"]));
     let running = commands.map(|mut it| it.stdout(Stdio::null()).spawn().unwrap());

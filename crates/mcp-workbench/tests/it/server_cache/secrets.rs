@@ -39,7 +39,7 @@ fn with_variable(script: &Script, value: &str) -> Setup {
 }
 
 #[test]
-fn another_account_gets_a_list_of_its_own() {
+fn a_different_account_has_its_own_list() {
     let setup = warmed(with_variable(&Script::named(&["echo"]), "one"));
     let mut workbench = setup.env("ACCOUNT", "two").connect();
     assert_eq!(open(&mut workbench).0, 1, "it is asked itself");
@@ -47,7 +47,7 @@ fn another_account_gets_a_list_of_its_own() {
 }
 
 #[test]
-fn so_does_one_that_is_told_apart_by_what_is_passed_on() {
+fn a_different_inherited_variable_has_its_own_list() {
     let rows: [(&str, &str, &str); 3] = [
         ("GH_TOKEN", "one", "two"),
         ("HOME", "/tmp", "/"),
@@ -85,7 +85,7 @@ fn no_value_of_a_variable_is_on_disk() {
 }
 
 #[test]
-fn a_list_that_repeats_a_secret_is_not_kept() {
+fn a_list_that_contains_a_secret_is_not_cached() {
     let repeats = format!(
         r#"[{{"name":"echo","description":"as {CANARY}","inputSchema":{{"type":"object"}}}}]"#
     );

@@ -7,7 +7,7 @@ use super::{LIST_CHANGED, on_use, only_list, open, replace_script, session, star
 use crate::harness::{RemoteFixture, Script, Setup, TIMEOUT, poll};
 
 #[test]
-fn a_toolbox_opens_with_all_its_tools_and_nothing_is_started() {
+fn a_toolbox_opens_from_the_cache_without_starting_servers() {
     let tools = r#"[{"name":"a", "odd":[ 1 ], "inputSchema":{"type":"object"}},{"name":"broken"}]"#;
     let script = Script::new()
         .tools(tools)
@@ -54,7 +54,7 @@ fn an_incomplete_list_is_reported_without_starting_the_server() {
 }
 
 #[test]
-fn the_text_is_that_of_an_open_that_connects() {
+fn an_open_from_the_cache_has_the_same_text() {
     let script = Script::new().set("instructions", "\"be kind\"");
     let mut connected = warmed(Setup::one(&script)).connect();
     let expected = connected.open("dev").text().to_owned();
@@ -80,7 +80,7 @@ fn only_the_server_that_is_used_starts_and_it_is_counted() {
 }
 
 #[test]
-fn a_server_that_was_never_seen_is_connected_and_kept() {
+fn an_uncached_server_is_connected_and_cached() {
     let setup = on_use(&Script::named(&["a"]));
     let said = session(&setup, &[("open_toolbox", r#"{"toolbox":"dev"}"#)]);
     assert!(said.contains(r#"\"servers_connected\":1"#), "{said}");
@@ -91,7 +91,7 @@ fn a_server_that_was_never_seen_is_connected_and_kept() {
 }
 
 #[test]
-fn without_it_everything_is_connected_when_it_is_opened() {
+fn without_on_use_an_open_connects_all_servers() {
     for setup in [
         Setup::one(&Script::new()),
         Setup::one(&Script::new()).top("connect", json!("on-open")),
@@ -103,7 +103,7 @@ fn without_it_everything_is_connected_when_it_is_opened() {
 }
 
 #[test]
-fn a_toolbox_decides_for_itself() {
+fn a_toolbox_can_override_connect() {
     let rows = [
         (json!("on-open"), json!("on-use"), 0),
         (json!("on-use"), json!("on-open"), 1),
@@ -119,7 +119,7 @@ fn a_toolbox_decides_for_itself() {
 }
 
 #[test]
-fn a_list_that_has_changed_is_taken_up_at_the_first_use() {
+fn a_changed_list_replaces_the_cached_one_at_the_first_use() {
     let setup = warmed(on_use(&Script::named(&["stays", "goes"])));
     let now = Script::named(&["stays", "comes"])
         .answers("stays", r#"{"content":[]}"#)
@@ -147,7 +147,7 @@ fn a_list_that_has_changed_is_taken_up_at_the_first_use() {
 }
 
 #[test]
-fn a_tool_that_is_gone_at_the_first_use_is_unknown_and_a_new_one_is_found() {
+fn removed_tools_are_unknown_and_new_ones_are_found_at_the_first_use() {
     let setup = warmed(on_use(&Script::named(&["old_name"])));
     replace_script(&setup, 0, &Script::named(&["new_name"]));
     let mut workbench = setup.connect();
@@ -168,7 +168,7 @@ fn a_tool_that_is_gone_at_the_first_use_is_unknown_and_a_new_one_is_found() {
 }
 
 #[test]
-fn a_server_that_fails_at_its_first_use_says_why_and_is_told_of_at_the_next_open() {
+fn a_server_that_fails_at_its_first_use_is_reported_by_the_next_open() {
     let setup = on_use(&Script::new()).server("two", &Script::named(&["b"]));
     let setup = warmed(setup);
     let dies = Script::new().on_method("initialize", r#"[{"stderr":"no database"},{"exit":3}]"#);
@@ -187,7 +187,7 @@ fn a_server_that_fails_at_its_first_use_says_why_and_is_told_of_at_the_next_open
 }
 
 #[test]
-fn other_filters_hold_without_a_start() {
+fn changed_filters_apply_to_cached_tools() {
     let script = Script::named(&["read", "write"]);
     let setup = warmed(on_use(&script));
     let mut config: Value = serde_json::from_str(&setup.config_text()).unwrap();
@@ -212,7 +212,7 @@ fn with_auto_open_a_call_starts_its_own_server_only() {
 }
 
 #[test]
-fn dynamic_mode_registers_what_is_known_and_tells_of_changes_only() {
+fn dynamic_mode_registers_cached_tools_and_announces_only_changes() {
     let setup = on_use(&Script::named(&["same"]).answers("same", r#"{"content":[]}"#))
         .server("two", &Script::named(&["old"]))
         .top("toolMode", json!("dynamic"));
@@ -241,7 +241,7 @@ fn dynamic_mode_registers_what_is_known_and_tells_of_changes_only() {
 }
 
 #[test]
-fn native_mode_shows_what_is_known_and_starts_a_server_when_it_is_used() {
+fn native_mode_lists_cached_tools_and_starts_servers_on_use() {
     let capabilities = r#"{"tools":{},"prompts":{}}"#;
     let one = Script::named(&["one"])
         .set("capabilities", capabilities)
@@ -290,7 +290,7 @@ fn native_mode_shows_what_is_known_and_starts_a_server_when_it_is_used() {
 }
 
 #[test]
-fn a_remote_server_is_not_asked_before_it_is_used() {
+fn a_cached_remote_server_is_not_contacted_before_its_use() {
     let remote = RemoteFixture::start(&Script::named(&["echo"]));
     let setup = Setup::new()
         .toolbox("dev", "d")

@@ -19,7 +19,7 @@ fn mixed() -> Setup {
 }
 
 #[test]
-fn each_server_gets_a_line_and_a_failure_its_reason() {
+fn each_server_has_a_line_and_failures_have_a_reason() {
     let setup = mixed();
     let output = warm(&setup);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -63,7 +63,7 @@ fn toolboxes_can_be_named() {
 }
 
 #[test]
-fn a_program_reads_the_same() {
+fn json_has_the_same_content() {
     let setup = mixed();
     let output = command(&setup, &["warm", "--json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -98,7 +98,7 @@ fn a_program_reads_the_same() {
 }
 
 #[test]
-fn it_asks_again_what_is_known_and_writes_only_what_is_different() {
+fn warm_asks_again_and_writes_only_changes() {
     // Without pins no digests of programs are stored, which count only once a program has not changed for a while.
     let setup = on_use(&Script::named(&["a"])).top("pin", json!("off"));
     let setup = warmed(setup);
@@ -117,7 +117,7 @@ fn it_asks_again_what_is_known_and_writes_only_what_is_different() {
 }
 
 #[test]
-fn where_nothing_can_be_kept_it_says_so() {
+fn warm_without_a_cache_directory_says_so() {
     let setup = on_use(&Script::named(&["a"]));
     let file = setup.write("no-folder", "");
     let output = warm(&setup.env("XDG_CACHE_HOME", file.to_str().unwrap()));

@@ -44,7 +44,7 @@ fn the_list_has_every_state() {
 }
 
 #[test]
-fn a_difference_shows_what_is_hidden() {
+fn diff_shows_hidden_characters() {
     let world = World::pinned("notice", &before());
     let hidden = "Adds\u{200B}\u{200F}\nline two";
     world.set_tools(&json!([tool("add", hidden), tool("sub", "Subtracts")]));
@@ -61,7 +61,7 @@ fn a_difference_shows_what_is_hidden() {
 }
 
 #[test]
-fn names_show_what_is_hidden_in_them() {
+fn names_show_hidden_characters() {
     let world = World::pinned("notice", &before());
     let hidden = "\u{430}dd\u{200B}\u{FE0F}";
     let shown = "⟦U+0430⟧dd⟦U+200B⟧⟦U+FE0F⟧";
@@ -84,7 +84,7 @@ fn names_show_what_is_hidden_in_them() {
 }
 
 #[test]
-fn nothing_is_approved_or_revoked_unasked() {
+fn approve_and_revoke_need_a_confirmation() {
     let world = World::pinned("notice", &before());
     world.set_tools(&json!([tool("add", "Adds, and more")]));
     let lock = world.lock();
@@ -101,7 +101,7 @@ fn nothing_is_approved_or_revoked_unasked() {
 }
 
 #[test]
-fn a_person_is_shown_what_is_started_and_what_is_approved() {
+fn approve_shows_the_launch_and_the_definitions() {
     let answers = |first: &str, second: Option<&str>| {
         let script = Script::new().tools(&before().to_string());
         let setup = Setup::one(&script).top("pin", json!("enforce"));
@@ -132,7 +132,7 @@ fn a_person_is_shown_what_is_started_and_what_is_approved() {
 }
 
 #[test]
-fn what_is_approved_can_be_chosen() {
+fn single_tools_can_be_approved() {
     let world = World::pinned("enforce", &before());
     world.set_tools(&json!([
         tool("add", "Adds, and more"),
@@ -163,7 +163,7 @@ fn what_is_approved_can_be_chosen() {
 }
 
 #[test]
-fn what_is_revoked_is_closed_until_it_is_approved_again() {
+fn a_revoked_tool_is_withheld_until_it_is_approved_again() {
     let world = World::pinned("enforce", &before());
     world.open();
     let lock = world.lock();
@@ -184,7 +184,7 @@ fn what_is_revoked_is_closed_until_it_is_approved_again() {
 }
 
 #[test]
-fn doctor_shows_what_has_changed() {
+fn doctor_reports_changes() {
     let world = World::pinned("notice", &before());
     world.set_tools(&json!([
         tool("add", "Adds, and more"),
@@ -205,7 +205,7 @@ fn doctor_shows_what_has_changed() {
 }
 
 #[test]
-fn doctor_names_what_is_not_approved() {
+fn doctor_reports_unapproved_tools() {
     let world = World::pinned("enforce", &before());
     world.set_tools(&json!([
         tool("add", "Adds, and more"),

@@ -88,7 +88,7 @@ fn a_changed_and_a_new_tool_are_neither_listed_nor_callable() {
 }
 
 #[test]
-fn what_a_person_approves_is_there_without_a_restart() {
+fn an_approved_tool_appears_without_a_restart() {
     let (before, after) = tools();
     let world = World::pinned("enforce", &before);
     world.set_tools(&after);
@@ -116,7 +116,7 @@ fn what_a_person_approves_is_there_without_a_restart() {
 }
 
 #[test]
-fn a_rug_pull_in_a_running_session_takes_the_tool_away() {
+fn a_rug_pull_in_a_running_session_withholds_the_tool() {
     let (before, after) = tools();
     let actions = json!([
         {"setTools": after},
@@ -154,7 +154,7 @@ fn comes_back_otherwise(pin: &str) -> World {
 }
 
 #[test]
-fn a_rug_pull_at_a_restart_is_seen_before_the_call_is_sent() {
+fn a_rug_pull_at_a_restart_is_detected_before_the_call() {
     let world = comes_back_otherwise("enforce");
     let mut workbench = world.connect();
     assert_eq!(names(&workbench.open("dev").json()), ["add", "sub"]);
@@ -168,7 +168,7 @@ fn a_rug_pull_at_a_restart_is_seen_before_the_call_is_sent() {
 }
 
 #[test]
-fn a_rug_pull_at_a_restart_is_seen_in_native_mode_too() {
+fn a_rug_pull_at_a_restart_is_detected_in_native_mode() {
     let world = comes_back_otherwise("enforce");
     world.edit(|config| {
         config["toolMode"] = json!("native");
@@ -184,7 +184,7 @@ fn a_rug_pull_at_a_restart_is_seen_in_native_mode_too() {
 }
 
 #[test]
-fn without_a_lock_file_that_can_be_used_everything_is_closed() {
+fn without_a_usable_lock_file_everything_is_withheld() {
     let (before, _) = tools();
     let world = World::pinned("enforce", &before);
     let lock = world.lock();
@@ -232,7 +232,7 @@ fn without_a_lock_file_that_can_be_used_everything_is_closed() {
 }
 
 #[test]
-fn a_lock_file_that_goes_away_closes_what_was_open() {
+fn a_deleted_lock_file_withholds_everything() {
     let (before, _) = tools();
     let world = World::pinned("enforce", &before);
     let mut workbench = world.connect();
@@ -293,7 +293,7 @@ fn nothing_that_a_client_sends_approves_anything() {
 }
 
 #[test]
-fn a_server_may_have_another_policy_than_the_file() {
+fn a_server_may_have_a_different_policy_than_the_file() {
     let (before, after) = tools();
     let world = World::pinned("enforce", &before);
     world.set_tools(&after);
@@ -307,7 +307,7 @@ fn a_server_may_have_another_policy_than_the_file() {
 }
 
 #[test]
-fn a_policy_that_becomes_stricter_holds_for_servers_that_run() {
+fn a_stricter_policy_applies_to_running_servers() {
     let (before, after) = tools();
     let world = World::pinned("notice", &before);
     world.set_tools(&after);

@@ -84,7 +84,7 @@ fn the_lock_file_of_an_earlier_version_keeps_working() {
 }
 
 #[test]
-fn what_cannot_be_written_is_told_once_and_no_error() {
+fn an_unwritable_lock_file_is_logged_once_and_calls_succeed() {
     let world = World::pinned("notice", &tools());
     fs::set_permissions(world.lock_file(), fs::Permissions::from_mode(0o444)).unwrap();
     let changed = json!([tool("add", "Adds, and more")]);
@@ -105,7 +105,7 @@ fn what_cannot_be_written_is_told_once_and_no_error() {
 }
 
 #[test]
-fn a_link_stays_a_link_and_permissions_stay() {
+fn links_and_permissions_of_the_lock_file_are_preserved() {
     let world = World::new("notice", &tools());
     let target = world.setup.write(
         "elsewhere/real.lock",
@@ -124,7 +124,7 @@ fn a_link_stays_a_link_and_permissions_stay() {
 }
 
 #[test]
-fn definitions_are_kept_for_the_user_alone_and_their_loss_is_no_error() {
+fn pinned_definitions_are_private_and_may_be_lost() {
     let world = World::pinned("notice", &tools());
     let folder = world.setup.path("cache/mcp-workbench/servers");
     assert_eq!(mode(&folder), 0o700);
@@ -142,7 +142,7 @@ fn definitions_are_kept_for_the_user_alone_and_their_loss_is_no_error() {
 }
 
 #[test]
-fn kept_definitions_that_were_tampered_with_are_not_shown() {
+fn manipulated_definitions_are_not_shown() {
     let world = World::pinned("notice", &tools());
     let folder = world.setup.path("cache/mcp-workbench/servers");
     let files = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path());
@@ -157,7 +157,7 @@ fn kept_definitions_that_were_tampered_with_are_not_shown() {
 }
 
 #[test]
-fn a_lock_file_that_cannot_be_used_is_told_and_left_alone() {
+fn an_unusable_lock_file_is_reported_and_not_changed() {
     let world = World::pinned("notice", &tools());
     let broken = format!("<<<<<<< ours\n{}", world.lock());
     fs::write(world.lock_file(), &broken).unwrap();
@@ -188,7 +188,7 @@ fn below(folder: &std::path::Path, found: &mut Vec<String>) {
 }
 
 #[test]
-fn no_file_is_named_after_what_others_say() {
+fn no_file_is_named_after_foreign_text() {
     let name = "../../escaped";
     let info = json!({"name": name, "version": name}).to_string();
     let script = Script::named(&[name]).set("serverInfo", &info);

@@ -76,7 +76,7 @@ fn a_server_whose_entry_was_swapped_is_not_started() {
 }
 
 #[test]
-fn a_new_name_does_not_make_a_server_an_approved_one() {
+fn a_renamed_server_is_not_approved() {
     let world = World::pinned("enforce", &tools());
     world.edit(|config| {
         let entry = World::entry(config).clone();
@@ -92,7 +92,7 @@ fn a_new_name_does_not_make_a_server_an_approved_one() {
 }
 
 #[test]
-fn a_swapped_entry_is_told_with_the_policy_that_everybody_has() {
+fn a_swapped_entry_is_reported_with_the_default_policy() {
     let world = World::pinned("notice", &tools());
     world.edit(|config| World::entry(config)["env"] = json!({"A": "x", "B": "y"}));
     let expected = format!(
@@ -165,7 +165,7 @@ fn pinned_digest(world: &World) -> String {
 }
 
 #[test]
-fn a_program_that_was_replaced_is_not_started() {
+fn a_replaced_program_is_not_started() {
     let (world, script) = scripted("notice");
     world.open();
     world.set_pin("enforce");
@@ -186,7 +186,7 @@ fn a_program_that_was_replaced_is_not_started() {
 /// With `"enforce"` the cached digest does not count.
 #[cfg(unix)]
 #[test]
-fn a_kept_digest_is_no_approval() {
+fn a_cached_digest_is_not_an_approval() {
     let (world, script) = scripted("notice");
     world.open();
     let digest = pinned_digest(&world);
@@ -249,7 +249,7 @@ fn is_refused_until_it_is_approved(world: &World, parts: &str) {
 }
 
 #[test]
-fn a_script_counts_whatever_its_name_ends_with() {
+fn scripts_count_regardless_of_their_extension() {
     for name in [
         "server",
         "server.pl",
@@ -317,7 +317,7 @@ fn make_older(world: &World) {
 }
 
 #[test]
-fn a_lock_file_of_an_earlier_version_raises_no_alarm_and_gets_what_it_lacks() {
+fn a_lock_file_of_an_earlier_version_is_completed_without_alarms() {
     let (world, file) = started_from_a_file("notice", &json!({}));
     world.open();
     make_older(&world);
@@ -339,7 +339,7 @@ fn a_lock_file_of_an_earlier_version_raises_no_alarm_and_gets_what_it_lacks() {
 }
 
 #[test]
-fn another_version_of_a_server_is_another_server() {
+fn a_different_package_version_is_a_different_launch() {
     let of_version = |version: &str| {
         let info = json!({"name": "postmark-mcp", "version": version}).to_string();
         Script::new()
@@ -365,7 +365,7 @@ fn another_version_of_a_server_is_another_server() {
 }
 
 #[test]
-fn values_of_variables_are_no_part_of_a_launch() {
+fn values_of_variables_are_not_part_of_a_launch() {
     let script = Script::new().tools(&tools().to_string());
     let keys = json!({"args": ["${TOKEN}", "--key=${KEY:-none}"], "env": {"TOKEN": "${TOKEN}"}});
     let setup = Setup::new()

@@ -32,7 +32,7 @@ fn changed() -> World {
 }
 
 #[test]
-fn what_an_earlier_run_was_told_is_held_against_the_lock_file() {
+fn cached_tools_are_checked_against_the_lock_file() {
     let world = changed();
     let starts = world.starts();
     let mut workbench = world.connect();
@@ -62,7 +62,7 @@ fn what_an_earlier_run_was_told_is_held_against_the_lock_file() {
 }
 
 #[test]
-fn native_mode_shows_and_sends_no_more_than_that() {
+fn native_mode_checks_cached_tools_against_the_lock_file() {
     let world = changed();
     world.edit(|config| {
         config["toolMode"] = json!("native");
@@ -77,7 +77,7 @@ fn native_mode_shows_and_sends_no_more_than_that() {
 }
 
 #[test]
-fn a_definition_that_was_changed_in_the_cache_is_not_shown() {
+fn a_definition_manipulated_in_the_cache_is_not_shown() {
     let world = World::pinned("enforce", &before());
     world.edit(|config| config["connect"] = json!("on-use"));
     let folder = world.setup.path("cache/mcp-workbench/servers");
@@ -92,7 +92,7 @@ fn a_definition_that_was_changed_in_the_cache_is_not_shown() {
 }
 
 #[test]
-fn what_a_person_approves_is_there_and_what_they_revoke_is_not() {
+fn approvals_and_revocations_apply_to_cached_tools() {
     let world = changed();
     let mut workbench = world.connect();
     assert_eq!(names(&workbench.open("dev").json()), ["sub"]);
@@ -111,7 +111,7 @@ fn what_a_person_approves_is_there_and_what_they_revoke_is_not() {
 }
 
 #[test]
-fn no_command_starts_what_nobody_has_approved() {
+fn no_command_starts_an_unapproved_server() {
     let world = changed();
     world.edit(|config| World::entry(config)["cwd"] = json!(".."));
     let starts = world.starts();

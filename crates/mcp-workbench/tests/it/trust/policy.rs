@@ -42,7 +42,7 @@ fn said(world: &World, arguments: &[&str]) -> (String, bool) {
 }
 
 #[test]
-fn a_lowered_pin_does_not_hold_until_a_person_confirms_it() {
+fn a_lowered_pin_needs_a_confirmation() {
     for mode in ["notice", "off"] {
         let world = enforced();
         world.set_pin(mode);
@@ -87,7 +87,7 @@ fn a_server_that_is_excluded_later_stays_enforced() {
 }
 
 #[test]
-fn a_new_name_is_no_way_around_it() {
+fn renaming_a_server_does_not_lower_its_pin() {
     let world = enforced();
     world.edit(|config| {
         let mut entry = World::entry(config).clone();
@@ -116,7 +116,7 @@ fn a_server_that_is_excluded_from_the_beginning_needs_no_confirmation() {
 }
 
 #[test]
-fn the_policy_of_one_server_is_held_too() {
+fn a_lowered_pin_of_one_server_needs_a_confirmation() {
     let world = World::new("notice", &before());
     world.open();
     world.edit(|config| World::entry(config)["pin"] = json!("enforce"));
@@ -129,7 +129,7 @@ fn the_policy_of_one_server_is_held_too() {
 }
 
 #[test]
-fn check_doctor_and_list_say_that_a_lowered_pin_does_not_hold() {
+fn check_doctor_and_list_report_an_unconfirmed_lowered_pin() {
     let world = enforced();
     world.set_pin("off");
     let words = held(&world, "off");
@@ -145,7 +145,7 @@ fn check_doctor_and_list_say_that_a_lowered_pin_does_not_hold() {
 }
 
 #[test]
-fn a_workbench_that_runs_takes_up_a_confirmation() {
+fn a_running_workbench_applies_a_confirmation() {
     let world = enforced();
     world.set_pin("notice");
     world.set_tools(&after());

@@ -120,7 +120,7 @@ pub(super) fn wait_for(workbench: &mut Workbench, expected: &[&str]) {
 }
 
 #[test]
-fn a_running_workbench_takes_up_a_release_and_its_end() {
+fn a_running_workbench_applies_a_release_and_its_end() {
     for pin in ["off", "notice", "enforce"] {
         let world = world(pin);
         let mut workbench = world.connect();
@@ -183,7 +183,7 @@ fn digest(lock: &str) -> &str {
 }
 
 #[test]
-fn a_tool_with_a_hidden_character_in_its_name_is_released_by_the_command_that_is_told() {
+fn a_tool_with_a_hidden_character_in_its_name_is_released_by_the_printed_command() {
     let listed = json!([tool("good", "Good"), tool("a\u{202e}b", "Hides")]);
     let world = World::new("notice", &listed);
     let opened = world.open();
