@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_of_a_text_is_named() {
+    fn every_malformed_reference_is_named() {
         assert_eq!(
             expanded("${} ${A} ${A", &environment()),
             Err(vec![
@@ -357,7 +357,7 @@ mod tests {
         }
 
         #[test]
-        fn escaping_gives_the_text_back(written in r"[ab${}:\-]{0,20}") {
+        fn an_escaped_text_expands_to_itself(written in r"[ab${}:\-]{0,20}") {
             prop_assert_eq!(text(&escape_references(&written)), written);
         }
 

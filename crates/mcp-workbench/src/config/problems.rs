@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn each_problem_is_a_block_with_its_place_and_a_hint() {
+    fn each_problem_is_a_block_with_its_location_and_a_hint() {
         let mut findings = Findings::new(Path::new("box.json"));
         let empty = ValueFault::Empty {
             what: "description",

@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_hides_both() {
+    fn merged_secrets_are_all_redacted() {
         let mut both = secrets(&["hunter2"]);
         both.merge(&secrets(&["swordfish", "hunter2"]));
         assert_eq!(both.redact("hunter2 swordfish"), "[redacted] [redacted]");

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_gives_its_text_without_the_last_line_break() {
+    fn the_value_of_a_file_has_no_final_line_break() {
         let folder = tempfile::tempdir().unwrap();
         let environment = Environment::new([], "/".into(), Some(folder.path().join("home")));
         let sources = Sources {

@@ -46,7 +46,7 @@ fn arguments_are_named_for_secrets() {
 }
 
 #[test]
-fn names_tell() {
+fn secrets_are_recognized_by_their_names() {
     let tells = |name: &str| is_literal_secret(name, "hunter2-hunter2", &Secrets::default());
     for name in [
         "GITHUB_TOKEN",
@@ -116,7 +116,7 @@ fn values_of_variables_are_not_literal() {
 }
 
 #[test]
-fn every_place_of_an_entry_is_looked_at() {
+fn every_part_of_an_entry_is_checked() {
     let entry = json!({
         "args": ["--token=abcdefgh", "--token=${T}", "plain"],
         "env": {"API_TOKEN": "12345678", "OTHER_TOKEN": "${OTHER}", "LEVEL": "information", "PASSWORD": ""},

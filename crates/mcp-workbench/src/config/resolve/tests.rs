@@ -88,7 +88,7 @@ fn with_remote<T>(entry: &str, look: impl Fn(&RemoteEndpoint) -> T) -> T {
 }
 
 #[test]
-fn an_era_is_fixed_or_found_out() {
+fn an_era_is_fixed_or_detected() {
     let era = |keys: &str| server(&format!(r#"{{"command": "x"{keys}}}"#)).0.era;
     assert_eq!(era(""), None);
     assert_eq!(era(r#", "era": "auto""#), None);
@@ -97,7 +97,7 @@ fn an_era_is_fixed_or_found_out() {
 }
 
 #[test]
-fn arguments_are_also_kept_as_they_are_written() {
+fn arguments_are_also_stored_as_written() {
     let entry = r#"{"command": ["x", "${TOKEN}"], "args": ["a", "${OTHER}"]}"#;
     let written = with_stdio(entry, |launch| launch.args_as_written.clone());
     assert_eq!(written, ["${TOKEN}", "a", "${OTHER}"]);
@@ -140,7 +140,7 @@ fn defaults() {
 }
 
 #[test]
-fn settings_are_taken_over() {
+fn settings_are_applied() {
     let (server, _) = server(
         r#"{"command": "x", "connectTimeoutMs": 1, "callTimeoutMs": 2, "maxCallMs": 3, "idleTimeoutMs": 4}"#,
     );
@@ -159,7 +159,7 @@ fn settings_are_taken_over() {
 }
 
 #[test]
-fn order_and_names_are_kept() {
+fn order_and_names_are_preserved() {
     let loaded = load(
         r#"{"toolboxes": {
             "zz": {"description": "d", "mcpServers": {"b__c": {"command": "x"}, "a.b/c d": {"command": "x"}, "Ä": {"command": "x"}}},
@@ -175,7 +175,7 @@ fn order_and_names_are_kept() {
 }
 
 #[test]
-fn one_server_name_may_stand_in_several_toolboxes() {
+fn one_server_name_may_be_in_several_toolboxes() {
     let loaded = load(
         r#"{"toolboxes": {
             "a": {"description": "d", "mcpServers": {"s": {"command": "x", "env": {"A": "1"}}}},
@@ -190,7 +190,7 @@ fn one_server_name_may_stand_in_several_toolboxes() {
 }
 
 #[test]
-fn disabled_servers_are_gone_and_not_expanded() {
+fn disabled_servers_are_dropped_and_not_expanded() {
     let loaded = load(
         r#"{"toolboxes": {"t": {"description": "d", "mcpServers": {
             "a": {"command": "${NOT_SET}", "disabled": true},
@@ -309,7 +309,7 @@ fn values_of_variables_are_secrets_and_never_shown() {
 }
 
 #[test]
-fn unset_variables_hurt_only_their_server() {
+fn unset_variables_fail_only_their_server() {
     let loaded = load(
         r#"{"toolboxes": {"y": {"description": "for ${TEAM}", "mcpServers": {
             "x": {"command": "c", "env": {"B": "${B_TOKEN}", "OK": "${TOKEN}"}, "args": ["${A_TOKEN}${B_TOKEN}"]},
@@ -388,7 +388,7 @@ fn remote_entries() {
 }
 
 #[test]
-fn filters_of_all_clients_act_together() {
+fn filters_of_all_clients_are_combined() {
     let (server, _) = server(
         r#"{"command": "x", "toolFilters": ["*", "!d_*"], "includeTools": ["a", "b", "c", "d_1"], "excludeTools": ["b"], "disabledTools": ["c"]}"#,
     );

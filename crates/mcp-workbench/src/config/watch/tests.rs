@@ -60,7 +60,7 @@ mod inotify {
     }
 
     #[test]
-    fn the_places_of_a_path_are_its_links_and_its_end() {
+    fn all_links_of_a_path_and_its_target_are_watched() {
         let folder = folder();
         let root = folder.path();
         fs::create_dir_all(root.join("store/one")).unwrap();
@@ -91,7 +91,7 @@ mod inotify {
     }
 
     #[tokio::test]
-    async fn only_what_happens_to_the_files_counts() {
+    async fn only_events_of_the_watched_files_count() {
         let folder = folder();
         let root = folder.path();
         fs::create_dir(root.join("real")).unwrap();
@@ -120,7 +120,7 @@ mod inotify {
     }
 
     #[tokio::test]
-    async fn a_wait_ends_when_something_has_happened() {
+    async fn a_wait_ends_with_a_change() {
         let folder = folder();
         let file = folder.path().join("file");
         let mut watch = FileWatch::new(vec![file.clone()]);

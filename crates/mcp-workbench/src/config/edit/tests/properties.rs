@@ -212,7 +212,7 @@ proptest! {
     }
 
     #[test]
-    fn a_switch_that_is_turned_off_and_on_leaves_nothing(sample in sample(0..4)) {
+    fn disabling_and_enabling_restores_the_text(sample in sample(0..4)) {
         let off = edit(&sample.text, |it| it.set_enabled("t", None, false).unwrap());
         let entries = &value(&off)["toolboxes"]["t"]["mcpServers"];
         for entry in entries.as_object().unwrap().values() {

@@ -80,7 +80,7 @@ fn the_first_server_of_a_toolbox_opens_its_braces() {
 }
 
 #[test]
-fn a_toolbox_is_added_behind_the_last() {
+fn a_toolbox_is_added_after_the_last() {
     let text = edited(KEPT, |config| config.add_toolbox("new", "Says \"x\""));
     let expected = KEPT.replace(
         "\"mcpServers\": {} },\n",
@@ -167,7 +167,7 @@ fn a_removed_member_takes_comments_on_its_last_line() {
 }
 
 #[test]
-fn members_are_added_behind_the_last() {
+fn members_are_added_after_the_last() {
     let cases = [
         ("{}", "{\n  \"new\": 1\n}"),
         ("{ }", "{\n  \"new\": 1\n}"),
@@ -321,7 +321,7 @@ fn duplicate_or_unknown_names_are_refused() {
 }
 
 #[test]
-fn a_value_that_is_not_an_object_is_refused_with_its_place() {
+fn a_value_that_is_not_an_object_is_refused_with_its_location() {
     let cases = [
         ("", "1:1: not valid JSON: the file is empty"),
         ("// x\n[1]", "2:1: expected an object, found an array"),

@@ -23,7 +23,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn nothing_but_the_file_is_left() {
+fn writing_leaves_no_temporary_files() {
     let folder = folder();
     let file = folder.path().join("a.json");
     write_atomically(&file, "new").unwrap();
@@ -72,7 +72,7 @@ fn a_read_only_file_and_a_folder_that_is_missing_are_refused() {
 
 #[cfg(unix)]
 #[test]
-fn permissions_stay() {
+fn permissions_are_preserved() {
     use std::os::unix::fs::PermissionsExt;
     let folder = folder();
     let file = folder.path().join("a.json");

@@ -22,7 +22,7 @@ fn unknown_keys_of_a_server_are_warnings() {
 }
 
 #[test]
-fn keys_of_popular_clients_are_accepted_in_silence() {
+fn keys_of_popular_clients_are_accepted_without_warnings() {
     let entries = [
         r#"{"type": "stdio", "command": "x", "alwaysAllow": ["a"], "autoApprove": [], "timeout": 60, "disabled": false}"#,
         r#"{"httpUrl": "https://x/mcp", "headers": {"A": "b"}, "timeout": 600000, "trust": true, "oauth": {"enabled": true}}"#,
@@ -46,7 +46,7 @@ fn keys_of_popular_clients_are_accepted_in_silence() {
 }
 
 #[test]
-fn two_spellings_of_one_key_are_warned_of() {
+fn two_spellings_of_one_key_are_warned_about() {
     let entry = r#"{"url": "https://x/sse", "httpUrl": "https://x/mcp"}"#;
     let warnings = warnings(&with_server(entry));
     assert_eq!(warnings.len(), 1);

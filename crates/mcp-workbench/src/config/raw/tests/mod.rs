@@ -63,7 +63,7 @@ fn empty_maps_are_accepted() {
 }
 
 #[test]
-fn invalid_json_is_refused_with_its_place() {
+fn invalid_json_is_refused_with_its_location() {
     let cases = [
         (
             "",
@@ -109,7 +109,7 @@ fn invalid_json_is_refused_with_its_place() {
 }
 
 #[test]
-fn bottomless_nesting_is_refused() {
+fn deep_nesting_is_refused() {
     for open in ["[", "{\"a\":"] {
         let errors = errors(&open.repeat(100_000));
         assert_eq!(errors.len(), 1);
@@ -291,7 +291,7 @@ fn the_default_detail_is_one_of_the_levels() {
 }
 
 #[test]
-fn meta_tools_are_known_and_enough_to_find_and_to_call() {
+fn meta_tools_must_be_known_and_sufficient() {
     let cases = [
         (r#""metaTools": ["open_toolbox", "use_tool"]"#, None),
         (r#""metaTools": ["search_tools", "use_tool"]"#, None),

@@ -25,7 +25,7 @@ fn faults(written: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_server_is_signed_in_to_unless_the_entry_has_credentials_or_says_no() {
+fn oauth_is_on_unless_the_entry_has_credentials_or_disables_it() {
     let on = OAuth::On(Box::default());
     let cases = [
         (r#""headers": {}"#, &on),
@@ -54,7 +54,7 @@ fn a_server_is_signed_in_to_unless_the_entry_has_credentials_or_says_no() {
 }
 
 #[test]
-fn everything_can_be_said() {
+fn all_oauth_settings_are_read() {
     let found = oauth(
         r#""oauth": {"clientId": "me", "clientSecret": "${TOKEN}", "scopes": ["a", "b"], "callbackPort": 8123,
             "clientMetadataUrl": "https://me.example/client.json", "account": "work", "issuer": "https://a.example",
@@ -79,7 +79,7 @@ fn everything_can_be_said() {
 }
 
 #[test]
-fn secrets_are_hidden_however_they_came_into_the_file() {
+fn secrets_are_redacted_whatever_their_source() {
     let entry = r#"{"url": "https://x/mcp", "oauth": {"clientId": "me", "clientSecret": "plainly-written"}}"#;
     with_remote(entry, |endpoint| {
         assert_eq!(endpoint.secrets.redact("plainly-written"), "[redacted]");
