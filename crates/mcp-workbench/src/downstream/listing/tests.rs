@@ -146,7 +146,7 @@ fn a_broken_definition_is_withheld_with_its_reason() {
 }
 
 #[test]
-fn a_definition_that_is_odd_but_whole_is_offered_as_it_came() {
+fn an_unusual_but_complete_definition_is_offered_unchanged() {
     let definitions = [
         r#"{"name":"x","inputSchema":{}}"#,
         r#"{ "inputSchema" : { } , "name" : "x" }"#,

@@ -61,7 +61,7 @@ fn offered(cache: &ToolCache, server: &Server) -> Vec<String> {
 }
 
 #[test]
-fn a_snapshot_is_read_as_it_was_stored() {
+fn a_stored_snapshot_is_read_back() {
     let (_folder, cache, server) = cached();
     let (snapshot, _) = cache.snapshot(&server).unwrap();
     assert_eq!(snapshot, learned(&["a", "b"]).snapshot);

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use super::*;
 
 #[test]
-fn a_cursor_is_followed_exactly_as_it_was_given() {
+fn a_cursor_is_sent_exactly_as_received() {
     let cases = [
         ("", None),
         (r#","nextCursor":null"#, None),

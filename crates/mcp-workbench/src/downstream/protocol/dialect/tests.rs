@@ -58,7 +58,7 @@ fn params(dialect: Dialect, call: &Call) -> String {
 const MODERN_META: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"traceparent":"t","progressToken":"p"}"#;
 
 #[test]
-fn a_legacy_server_gets_what_a_legacy_client_sent() {
+fn a_legacy_server_gets_the_request_of_a_legacy_client_unchanged() {
     let mut client = TestClient::new(Era::Legacy, "{}");
     let params = |client: &TestClient| {
         let call = call(client.clone(), tool(), Some(r#"{"x":1}"#));
@@ -76,7 +76,7 @@ fn a_legacy_server_gets_what_a_legacy_client_sent() {
 }
 
 #[test]
-fn a_legacy_server_gets_nothing_of_the_modern_era() {
+fn a_legacy_server_gets_no_modern_members() {
     let mut client = TestClient::new(Era::Modern, "{}");
     client.progress_token = Some(r#""p""#);
     let request = CallRequest::Relayed {

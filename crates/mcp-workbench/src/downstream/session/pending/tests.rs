@@ -126,7 +126,7 @@ fn progress_without_a_call_is_ignored() {
 }
 
 #[test]
-fn only_what_is_due_expires_and_lists_never_do() {
+fn only_due_calls_expire_and_lists_never_do() {
     let mut pending = pending();
     let early = add(&mut pending);
     pending.times.call = CALL * 2;
