@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_client_missed_that_did_not_keep_up_is_told_when_it_has_read() {
+    async fn missed_notifications_are_sent_when_a_slow_client_has_read() {
         let (output, frames) = PipeOutput::channel();
         let output = ClientOutput::Pipe(output);
         let mut listener = subscription(output.clone());
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn after_a_gap_all_that_is_watched_may_have_changed() {
+    async fn after_a_gap_everything_subscribed_is_announced() {
         let changes = Changes {
             tools: true,
             resources: true,
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_tag_of_a_server_is_replaced_and_the_rest_of_its_words_stays() {
+    async fn the_tag_of_a_server_is_replaced_and_the_rest_stays() {
         let params = r#"{"uri":"u:1","_meta":{"io.modelcontextprotocol/subscriptionId":"x","n":1e400},"z":1}"#;
         let params = RawJson::parse(&params.into()).unwrap();
         assert_eq!(

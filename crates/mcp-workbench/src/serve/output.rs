@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_written_does_not_wait_even_if_it_is_not_flushed() {
+    async fn written_frames_do_not_count_as_queued() {
         let (output, queued) = PipeOutput::channel();
         let speaker = async {
             let size = wire::notification("m", None).len();

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_does_not_read_is_given_up() {
+    async fn a_client_that_does_not_read_ends_the_session() {
         let (writing, _client) = writer();
         let began = Instant::now();
         assert_eq!(writing.await, ServeEnd::Unread);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_reads_after_a_late_wake_up_is_not_given_up() {
+    async fn a_client_that_reads_after_a_late_wake_up_keeps_its_session() {
         let (writing, mut client) = writer();
         let writing = TaskTracker::new().spawn(writing);
         yield_now().await;

@@ -51,7 +51,7 @@ fn refused(given: &str, (request, outline): &(Request, CallOutline)) -> String {
 }
 
 #[test]
-fn the_revision_stands_in_the_header_and_in_the_body() {
+fn the_revision_must_match_in_header_and_body() {
     let other = META.replace("2026-07-28", "v999");
     let none = "{}";
     let number = META.replace("\"2026-07-28\"", "1");
@@ -81,7 +81,7 @@ fn the_revision_stands_in_the_header_and_in_the_body() {
 }
 
 #[test]
-fn what_is_wrong_with_the_body_comes_before_the_other_headers() {
+fn problems_of_the_body_come_before_those_of_the_headers() {
     let version = "mcp-protocol-version:2026-07-28";
     let request = request("tools/call", r#""name":"a","#, "{}");
     assert_eq!(refused(version, &request), "-32602");
@@ -97,7 +97,7 @@ fn check_all(method: &str, cases: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn the_method_stands_in_a_header() {
+fn the_method_header_must_match() {
     check_all(
         "tools/list",
         &[
@@ -113,7 +113,7 @@ fn the_method_stands_in_a_header() {
 }
 
 #[test]
-fn the_name_stands_in_a_header() {
+fn the_name_header_must_match() {
     let echo = r#""name":"echo","#;
     for (members, name, code) in [
         (echo, "mcp-name:echo", "0"),
@@ -161,7 +161,7 @@ fn the_name_stands_in_a_header() {
 }
 
 #[test]
-fn an_unknown_revision_is_told_the_known_ones() {
+fn an_unknown_revision_is_refused_with_the_known_ones() {
     let problem = Disagreement::Version("v999".to_owned());
     let (request, _) = request("tools/list", "", META);
     let frame = problem.frame(&request.id).to_vec();
@@ -177,7 +177,7 @@ fn an_unknown_revision_is_told_the_known_ones() {
 }
 
 #[test]
-fn marked_arguments_stand_in_headers() {
+fn marked_arguments_must_match_their_headers() {
     let schema = json(
         r#"{"properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer","x-mcp-header":"N"}}}"#,
     );

@@ -98,7 +98,7 @@ fn only_our_own_origins_are_served() {
 }
 
 #[test]
-fn a_token_is_taken_from_one_bearer_header() {
+fn a_token_is_read_from_one_bearer_header() {
     let local = "127.0.0.1:8700";
     let mut guard = guard(local, &[]);
     guard.tokens = Some(Tokens::parse("secret").unwrap());

@@ -244,7 +244,7 @@ mod tests {
     use crate::wire::{self, RequestId};
 
     #[test]
-    fn the_status_says_what_the_error_says() {
+    fn the_status_follows_from_the_error() {
         let id = RequestId::from_json(RawJson::of(&r#"","error":"#)).unwrap();
         for (code, expected) in [
             (-32601, 404),

@@ -50,7 +50,7 @@ fn droppable(streams: &Streams) -> (usize, usize) {
 }
 
 #[test]
-fn ids_are_read_as_they_are_written() {
+fn event_ids_are_parsed_back() {
     let id = EventId {
         stream: 3,
         number: 17,
@@ -71,7 +71,7 @@ fn ids_are_read_as_they_are_written() {
 }
 
 #[tokio::test]
-async fn a_new_reader_goes_on_and_the_old_one_ends() {
+async fn a_new_reader_continues_and_the_old_one_ends() {
     let streams = Streams::new(&Arc::default());
     let stream = streams.begin();
     for text in ["a", "b", "c"] {
@@ -98,7 +98,7 @@ async fn a_new_reader_goes_on_and_the_old_one_ends() {
 }
 
 #[tokio::test]
-async fn what_is_kept_is_bounded() {
+async fn stored_events_are_bounded() {
     let streams = Streams::new(&Arc::default());
     let stream = streams.begin();
     let mut one = reader(&streams, stream.id(), None);
@@ -119,7 +119,7 @@ async fn what_is_kept_is_bounded() {
 }
 
 #[tokio::test]
-async fn a_large_answer_is_kept_until_the_next() {
+async fn a_large_answer_is_stored_until_the_next_one() {
     let streams = Streams::new(&Arc::default());
     let large = "x".repeat(6 * 1024 * 1024);
     let mut last = 0;
@@ -135,7 +135,7 @@ async fn a_large_answer_is_kept_until_the_next() {
 }
 
 #[tokio::test]
-async fn what_nobody_hears_is_bounded_and_begins_with_the_newest() {
+async fn unread_events_are_bounded_and_the_oldest_are_dropped() {
     let streams = Streams::new(&Arc::default());
     let output = streams.standalone();
     for _ in 0..MAX_STANDALONE_EVENTS + 3 {
@@ -147,7 +147,7 @@ async fn what_nobody_hears_is_bounded_and_begins_with_the_newest() {
 }
 
 #[tokio::test]
-async fn every_byte_is_accounted_for() {
+async fn every_byte_is_counted() {
     let streams = Streams::new(&Arc::default());
     let stream = streams.begin();
     let chunk = "x".repeat(1024 * 1024);
@@ -170,7 +170,7 @@ async fn every_byte_is_accounted_for() {
 }
 
 #[tokio::test]
-async fn nothing_of_a_request_without_a_session_is_kept() {
+async fn nothing_of_a_request_without_a_session_is_stored() {
     let streams = Streams::for_one_request(&Arc::default());
     let stream = streams.begin();
     let mut one = reader(&streams, stream.id(), None);
@@ -204,7 +204,7 @@ fn frames(streams: &Arc<Streams>, id: u64) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn notifications_that_wait_are_few_and_do_not_delay_the_answer() {
+async fn waiting_notifications_are_bounded_and_do_not_delay_the_answer() {
     let streams = Streams::new(&Arc::default());
     let (stream, other) = (streams.begin(), streams.begin());
     stream.send(frame("question"));

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_is_the_token_of_somebody_else() {
+    fn every_line_is_a_token_of_its_own_principal() {
         let tokens = Tokens::parse("# of the team\nalpha\n\n  beta  \r\n").unwrap();
         assert_eq!(tokens.holder("alpha"), Some(Principal::Holder(0)));
         assert_eq!(tokens.holder("beta"), Some(Principal::Holder(1)));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_token_is_the_one_that_is_guessed() {
+    fn the_length_of_the_shortest_token_counts() {
         for (text, expected) in [
             ("x", Some(1)),
             ("123456789012345", Some(15)),

@@ -95,7 +95,7 @@ async fn a_session_with_more_than_its_share_loses_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_delivered_goes_before_what_was_not_read() {
+async fn delivered_answers_are_dropped_before_unread_ones() {
     let streams = Streams::new(&Arc::default());
     let ids = leave_unread(&streams, 0..3);
     let (read, running) = (streams.begin(), streams.begin());
@@ -124,7 +124,7 @@ async fn what_was_delivered_goes_before_what_was_not_read() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_session_frees_what_nobody_reads() {
+async fn the_end_of_a_session_frees_its_unread_answers() {
     let budget = Arc::<UnreadBudget>::default();
     let streams = Streams::new(&budget);
     leave_unread(&streams, 0..2);

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn each_wait_ends_when_it_must_whatever_the_one_before_left() {
+    async fn each_wait_ends_at_its_own_deadline() {
         let timer = WaitTimer::default();
         let began = Instant::now();
         let at = |seconds| began + Duration::from_secs(seconds);

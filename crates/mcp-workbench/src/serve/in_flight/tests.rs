@@ -63,7 +63,7 @@ fn the_end_of_one_request_leaves_the_other_of_that_id() {
 }
 
 #[test]
-fn what_is_unknown_is_ignored() {
+fn unknown_ids_are_ignored() {
     let in_flight = InFlight::default();
     let (key, cancelled) = begin(&in_flight, "1");
     in_flight.cancel(&id("2"));
@@ -73,7 +73,7 @@ fn what_is_unknown_is_ignored() {
 }
 
 #[test]
-fn a_request_that_goes_on_in_a_task_is_cancelled_there() {
+fn a_request_that_continues_in_a_task_is_cancelled_there() {
     let in_flight = InFlight::default();
     let (key, before) = begin(&in_flight, "1");
     let now = CancellationToken::new();
@@ -86,7 +86,7 @@ fn a_request_that_goes_on_in_a_task_is_cancelled_there() {
 }
 
 #[tokio::test]
-async fn beyond_a_number_there_is_no_room_until_one_has_ended() {
+async fn the_number_of_requests_is_bounded() {
     let in_flight = InFlight::default();
     let begin = |size| in_flight.begin(id("1"), Runs::InTask(CancellationToken::new()), size);
     let large = begin(10 * REQUEST_BYTES).unwrap();
@@ -104,7 +104,7 @@ async fn beyond_a_number_there_is_no_room_until_one_has_ended() {
 }
 
 #[tokio::test]
-async fn the_end_of_all_is_waited_for() {
+async fn waiting_ends_when_all_requests_have_ended() {
     let in_flight = InFlight::default();
     in_flight.all_ended().await;
     let (one, two) = (begin(&in_flight, "1").0, begin(&in_flight, "2").0);

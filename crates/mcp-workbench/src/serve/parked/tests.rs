@@ -100,7 +100,7 @@ impl Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_exchange_waits_for_a_while_and_then_it_is_over() {
+async fn a_parked_exchange_expires() {
     let mut client = Client::new(Principal::Anybody);
     client.asking(1);
     let early = client.parked_state().await;
@@ -127,7 +127,7 @@ async fn an_exchange_waits_for_a_while_and_then_it_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_exchange_is_its_principals_and_its_requests() {
+async fn an_exchange_belongs_to_its_principal_and_request() {
     let mut client = Client::new(Principal::Holder(1));
     client.asking(1);
     let state = client.parked_state().await;
@@ -146,7 +146,7 @@ async fn an_exchange_is_its_principals_and_its_requests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn beyond_so_many_exchanges_of_one_principal_the_oldest_ends() {
+async fn the_number_of_exchanges_of_a_principal_is_bounded() {
     let mut client = Client::new(Principal::Anybody);
     let mut states = Vec::new();
     let mut exchanges = Vec::new();

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_known_revision_is_spoken_and_for_any_other_the_newest() {
+fn an_unknown_revision_is_answered_with_the_newest() {
     let cases = [
         ("2024-11-05", "2024-11-05", false),
         ("2025-03-26", "2025-03-26", true),
