@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_key_signs_nothing() {
+    fn an_invalid_key_signs_nothing() {
         let signer = Signer {
             key: "-----BEGIN PRIVATE KEY-----\nnot\n-----END PRIVATE KEY-----",
             algorithm: SigningAlgorithm::Es256,

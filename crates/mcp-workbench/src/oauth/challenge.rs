@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_split_as_the_standard_has_them() {
+    fn parameters_are_split_as_in_rfc_9110() {
         let cases: [(&str, &[(&str, &str)]); 7] = [
             ("Bearer", &[]),
             ("Bearer a=b", &[("a", "b")]),

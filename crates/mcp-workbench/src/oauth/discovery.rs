@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listed_address_of_metadata_stands_for_its_issuer() {
+    fn a_listed_metadata_address_identifies_its_issuer() {
         for (listed, issuer) in [
             ("https://as.example/a", "https://as.example/a"),
             (

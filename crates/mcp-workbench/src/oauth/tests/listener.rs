@@ -29,7 +29,7 @@ fn get(target: &str) -> String {
 }
 
 #[tokio::test]
-async fn strays_end_nothing_and_the_right_one_is_told_the_outcome() {
+async fn stray_requests_are_ignored_and_the_redirect_gets_the_outcome() {
     let authority = TestAuthority::start().await;
     let state = tempdir().unwrap();
     let account = account(&authority, state.path());
@@ -82,7 +82,7 @@ async fn strays_end_nothing_and_the_right_one_is_told_the_outcome() {
 }
 
 #[tokio::test]
-async fn the_answer_of_another_authority_ends_it_and_shows_nothing_of_it() {
+async fn the_answer_of_another_authority_ends_the_sign_in_and_is_not_shown() {
     let authority = TestAuthority::start().await;
     let state = tempdir().unwrap();
     let account = account(&authority, state.path());
@@ -99,7 +99,7 @@ async fn the_answer_of_another_authority_ends_it_and_shows_nothing_of_it() {
 }
 
 #[tokio::test]
-async fn nobody_is_waited_for_for_ever() {
+async fn the_listener_times_out() {
     let authority = TestAuthority::start().await;
     let state = tempdir().unwrap();
     let account = account(&authority, state.path());

@@ -14,7 +14,7 @@ use crate::config::{OAuthGrant, OAuthSettings, SigningAlgorithm};
 use tokio_util::task::TaskTracker;
 
 #[tokio::test]
-async fn who_says_yes_is_signed_in() {
+async fn an_accepted_sign_in_stores_a_token() {
     let authority = TestAuthority::start().await;
     let state = tempdir().unwrap();
     let account = account(&authority, state.path());
@@ -50,7 +50,7 @@ async fn who_says_yes_is_signed_in() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_is_stored_is_for_the_user_alone() {
+async fn the_record_is_private_to_the_user() {
     use std::os::unix::fs::PermissionsExt;
     let authority = TestAuthority::start().await;
     let state = tempdir().unwrap();
@@ -69,7 +69,7 @@ async fn what_is_stored_is_for_the_user_alone() {
 }
 
 #[tokio::test]
-async fn answers_that_are_not_ours_end_nothing() {
+async fn foreign_redirects_do_not_end_the_sign_in() {
     let authority = TestAuthority::start().await;
     let state = tempdir().unwrap();
     let account = account(&authority, state.path());
@@ -107,7 +107,7 @@ async fn answers_that_are_not_ours_end_nothing() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_by_its_code_alone() {
+async fn a_refusal_is_reported_by_its_code_only() {
     let authority = TestAuthority::start().await;
     let state = tempdir().unwrap();
     let account = account(&authority, state.path());
@@ -142,7 +142,7 @@ async fn a_refusal_is_told_by_its_code_alone() {
 }
 
 #[tokio::test]
-async fn an_authority_that_promises_to_name_itself_must() {
+async fn an_authority_that_announces_its_issuer_must_send_it() {
     let authority = TestAuthority::start().await;
     let state = tempdir().unwrap();
     let account = account(&authority, state.path());
@@ -171,7 +171,7 @@ async fn a_server_of_the_first_revision_has_no_metadata() {
 }
 
 #[tokio::test]
-async fn scopes_that_were_missing_are_asked_for() {
+async fn missing_scopes_are_requested() {
     let authority = TestAuthority::start().await;
     let state = tempdir().unwrap();
     let account = account(&authority, state.path());
@@ -203,7 +203,7 @@ async fn a_step_up_keeps_the_scopes_that_were_granted() {
 }
 
 #[tokio::test]
-async fn credentials_of_the_entry_need_nobody() {
+async fn client_credentials_need_no_person() {
     let key = include_str!("key.pem");
     let by_secret = OAuthSettings {
         client_id: Some("machine".into()),
@@ -258,7 +258,7 @@ async fn without_an_authorization_endpoint_nobody_can_sign_in() {
 }
 
 #[tokio::test]
-async fn credentials_of_the_entry_use_nothing_that_a_person_was_given() {
+async fn client_credentials_do_not_use_the_record_of_a_person() {
     let authority = TestAuthority::start().await;
     let state = tempdir().unwrap();
     let person = OAuthSettings {

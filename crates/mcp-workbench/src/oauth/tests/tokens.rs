@@ -47,7 +47,7 @@ fn end_token(account: &Account) {
 }
 
 #[tokio::test]
-async fn a_token_that_is_over_is_refreshed_before_it_is_used() {
+async fn an_expired_token_is_refreshed_before_its_use() {
     let state = tempdir().unwrap();
     let (authority, account) = signed_in(state.path()).await;
     end_token(&account);
@@ -66,7 +66,7 @@ async fn a_token_that_is_over_is_refreshed_before_it_is_used() {
 }
 
 #[tokio::test]
-async fn many_that_were_refused_are_cured_by_one_refresh() {
+async fn many_refused_requests_cause_one_refresh() {
     let state = tempdir().unwrap();
     let (authority, account) = signed_in(state.path()).await;
     let tokens = Tokens::new(account, &TaskTracker::new());
@@ -109,7 +109,7 @@ async fn two_workbenches_never_use_one_refresh_token() {
 }
 
 #[tokio::test]
-async fn a_sign_in_elsewhere_cures_without_a_restart() {
+async fn a_sign_in_by_another_process_is_used_without_a_restart() {
     let authority = TestAuthority::start().await;
     let state = tempdir().unwrap();
     let account = account(&authority, state.path());
@@ -127,7 +127,7 @@ async fn a_sign_in_elsewhere_cures_without_a_restart() {
 }
 
 #[tokio::test]
-async fn a_refresh_token_that_was_taken_back_is_not_used_again() {
+async fn a_revoked_refresh_token_is_not_used_again() {
     let state = tempdir().unwrap();
     let (authority, account) = signed_in(state.path()).await;
     let refusal = (400, json!({"error": "invalid_grant"}).to_string());
@@ -145,7 +145,7 @@ async fn a_refresh_token_that_was_taken_back_is_not_used_again() {
 
 /// A workbench without our lock has refreshed the token meanwhile and stored it.
 #[tokio::test]
-async fn a_rotation_by_somebody_else_is_taken_over() {
+async fn a_token_rotated_by_another_process_is_used() {
     let state = tempdir().unwrap();
     let (authority, account) = signed_in(state.path()).await;
     let tokens = Tokens::new(account.clone(), &TaskTracker::new());
@@ -161,7 +161,7 @@ async fn a_rotation_by_somebody_else_is_taken_over() {
 }
 
 #[tokio::test]
-async fn trouble_keeps_the_token_and_passes() {
+async fn a_temporary_error_keeps_the_token() {
     let state = tempdir().unwrap();
     let (authority, account) = signed_in(state.path()).await;
     authority.change(|it| it.tokens.push((503, String::new())));
@@ -183,7 +183,7 @@ async fn trouble_keeps_the_token_and_passes() {
 
 /// The server names a different authorization server than the issuer of the token.
 #[tokio::test]
-async fn what_one_authority_gave_is_never_shown_to_another() {
+async fn tokens_of_one_authority_are_never_sent_to_another() {
     let state = tempdir().unwrap();
     let (first, account) = signed_in(state.path()).await;
     let other = TestAuthority::start().await;
@@ -202,7 +202,7 @@ async fn what_one_authority_gave_is_never_shown_to_another() {
 }
 
 #[tokio::test]
-async fn a_clock_that_was_set_does_not_end_a_token() {
+async fn a_clock_change_does_not_expire_a_token() {
     let state = tempdir().unwrap();
     let (authority, account) = signed_in(state.path()).await;
     let now = seconds(SystemTime::now());
@@ -230,7 +230,7 @@ async fn a_clock_that_was_set_does_not_end_a_token() {
 }
 
 #[tokio::test]
-async fn a_token_is_refreshed_ahead_while_it_is_wanted() {
+async fn a_token_in_use_is_refreshed_ahead() {
     let state = tempdir().unwrap();
     let (authority, account) = signed_in(state.path()).await;
     change(&account, |record| {
@@ -251,7 +251,7 @@ async fn a_token_is_refreshed_ahead_while_it_is_wanted() {
 }
 
 #[tokio::test]
-async fn one_that_nobody_can_refresh_ends() {
+async fn an_expired_token_without_a_refresh_token_ends_the_sign_in() {
     let state = tempdir().unwrap();
     let (authority, account) = signed_in(state.path()).await;
     change(&account, |record| {
@@ -268,7 +268,7 @@ async fn one_that_nobody_can_refresh_ends() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_not_known_any_more_is_registered_anew() {
+async fn an_unknown_client_is_registered_again() {
     let state = tempdir().unwrap();
     let (authority, account) = signed_in(state.path()).await;
     let refusal = (401, json!({"error": "invalid_client"}).to_string());
@@ -282,7 +282,7 @@ async fn a_client_that_is_not_known_any_more_is_registered_anew() {
 }
 
 #[tokio::test]
-async fn scopes_that_are_missing_are_noted() {
+async fn missing_scopes_are_recorded() {
     let state = tempdir().unwrap();
     let (_authority, account) = signed_in(state.path()).await;
     let tasks = TaskTracker::new();
@@ -301,7 +301,7 @@ async fn scopes_that_are_missing_are_noted() {
 }
 
 #[test]
-fn only_what_passes_is_tried_again() {
+fn only_temporary_errors_are_retried() {
     let passes = SignInError::NoToken {
         code: OAuthCode::Unavailable,
     };

@@ -12,7 +12,7 @@ use super::{
 use crate::config::OAuthSettings;
 
 #[tokio::test]
-async fn only_the_authority_that_the_entry_trusts_is_told_anything() {
+async fn only_the_configured_issuer_gets_requests() {
     let authority = TestAuthority::start().await;
     let state = tempdir().unwrap();
     let trusting = |issuer: &str| OAuthSettings {
@@ -29,7 +29,7 @@ async fn only_the_authority_that_the_entry_trusts_is_told_anything() {
 }
 
 #[tokio::test]
-async fn authorities_that_cannot_be_trusted_are_refused() {
+async fn untrustworthy_authorities_are_refused() {
     let insecure = |host: &str| SignInError::Fetch(FetchFault::Insecure { host: host.into() });
     let internal = |host: &str| SignInError::Fetch(FetchFault::Internal { host: host.into() });
     let cases: Vec<(&'static str, Value, SignInError)> = vec![
@@ -144,7 +144,7 @@ async fn the_metadata_of_an_issuer_with_a_path_is_found_at_each_well_known_addre
 
 /// The server names an authorization server inside of a network.
 #[tokio::test]
-async fn internal_authorities_are_not_asked() {
+async fn internal_authorities_get_no_request() {
     let authority = TestAuthority::start().await;
     let state = tempdir().unwrap();
     let account = account(&authority, state.path());
@@ -174,7 +174,7 @@ async fn internal_authorities_are_not_asked() {
 }
 
 #[test]
-fn addresses_that_a_person_is_sent_to() {
+fn only_safe_addresses_are_opened_for_a_person() {
     let public = Url::parse("https://mcp.example.com/mcp").unwrap();
     let local = Url::parse("http://localhost:3000/mcp").unwrap();
     let cases = [

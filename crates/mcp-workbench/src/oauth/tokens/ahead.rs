@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_refreshed_ahead_but_never_at_once_again() {
+    fn a_token_is_refreshed_ahead_but_not_twice_in_a_row() {
         let seconds = Duration::from_secs;
         let cases = [
             (3600, 3600, Some(2880)),
