@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_type_is_put_in_front_and_taken_out_wherever_it_is() {
+    fn a_result_type_is_added_in_front_and_removed_anywhere() {
         let cases = [
             ("{}", r#"{"resultType":"complete"}"#, "{}"),
             ("{ }", r#"{"resultType":"complete" }"#, "{ }"),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_does_not_say_what_it_is_is_the_answer() {
+    fn a_result_without_a_type_is_complete() {
         for (result, is_complete, is_error) in [
             ("{}", true, false),
             (r#"{"resultType":"complete","isError":true}"#, true, true),

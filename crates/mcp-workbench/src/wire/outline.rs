@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_in_an_unusual_way_has_no_outline() {
+    fn an_unusual_spelling_has_no_outline() {
         for params in [
             r#"{"name":"a","name":"b"}"#,
             r#"{"n\u0061me":"a"}"#,

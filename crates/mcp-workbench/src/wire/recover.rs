@@ -95,7 +95,7 @@ mod tests {
     use super::{id_from_head, id_from_tail, recover_answer_id, recover_id};
 
     #[test]
-    fn an_id_is_found_at_either_end_and_nowhere_else() {
+    fn an_id_is_found_only_at_either_end() {
         let cases: [(&str, Option<&str>, Option<&str>); 10] = [
             (r#"{"id":7,"result":{"#, Some("7"), None),
             (
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_look_like_an_answer_has_no_id() {
+    fn text_that_is_not_an_answer_has_no_id() {
         let rows = [
             (r#"{"jsonrpc":"2.0","id":7,"result":[[["#, Some(7)),
             (r#"{"jsonrpc":"1.0","id":7,"error":{}}"#, Some(7)),

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_told_apart() {
+    fn events_are_separated() {
         let cases: [(&str, &[&str]); 12] = [
             ("data: a\n\n", &["a"]),
             ("data:a\n\ndata:  b\n\n", &["a", " b"]),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_over_the_limit_ends_the_stream_before_it_is_kept() {
+    fn an_event_over_the_limit_ends_the_stream_before_it_is_buffered() {
         for line in ["data: 0123456789\n", "data: 0123456789"] {
             let mut parser = EventParser::new(LIMIT);
             let refused = (0..LIMIT).any(|_| {

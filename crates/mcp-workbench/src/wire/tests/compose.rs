@@ -44,7 +44,7 @@ fn ids() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn a_result_is_the_id_and_the_value_as_they_came(id_text in ids(), body in object_text()) {
+    fn a_result_has_id_and_value_unchanged(id_text in ids(), body in object_text()) {
         let frame = result(&id(&id_text), &raw(&body));
         prop_assert_eq!(
             text(&frame),
@@ -92,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn a_batch_holds_its_answers(bodies in prop::collection::vec(clean_tokens(), 0..5)) {
+    fn a_batch_contains_its_answers(bodies in prop::collection::vec(clean_tokens(), 0..5)) {
         let answers: Vec<Frame> =
             bodies.iter().map(|body| result(&id("1"), &raw(&body.concat()))).collect();
         let batch = Frame::batch(&answers);
@@ -122,7 +122,7 @@ fn a_body_of_any_size_is_spliced_alike() {
 }
 
 #[test]
-fn what_we_write_is_written_in_one_way() {
+fn composed_messages_have_a_fixed_form() {
     let body = raw(r#"{ "a" : 1e400 }"#);
     let cases = [
         (

@@ -117,7 +117,7 @@ proptest! {
 }
 
 #[test]
-fn lines_are_what_stands_between_newlines() {
+fn lines_are_separated_by_newlines() {
     let cases: [(&str, &[&str]); 14] = [
         ("", &[]),
         ("\n\n\r\n \t\n", &[]),
@@ -179,7 +179,7 @@ fn a_long_line_has_an_end_however_it_is_read() {
 }
 
 #[test]
-fn a_long_line_is_told_before_it_ends() {
+fn a_long_line_is_reported_before_it_ends() {
     let mut framer = LineFramer::new(4);
     framer.room().extend_from_slice(b"abcd");
     assert_eq!(framer.next_line(), None);
@@ -198,7 +198,7 @@ fn a_long_line_is_told_before_it_ends() {
 }
 
 #[test]
-fn a_line_without_end_is_not_kept() {
+fn an_endless_line_is_not_buffered() {
     let mut framer = LineFramer::new(10_000);
     let chunk = [b'x'; 8192];
     let mut told = 0;
@@ -218,7 +218,7 @@ fn a_line_without_end_is_not_kept() {
 }
 
 #[test]
-fn the_room_for_a_large_message_is_given_back() {
+fn the_buffer_of_a_large_message_is_freed() {
     let mut framer = LineFramer::new(8 * 1024 * 1024);
     for _ in 0..512 {
         framer.room().extend_from_slice(&[b'x'; 8 * 1024]);

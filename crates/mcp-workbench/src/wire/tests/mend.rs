@@ -66,7 +66,7 @@ fn flawed_object() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn what_is_right_is_not_touched(object in object_text()) {
+    fn valid_text_is_not_changed(object in object_text()) {
         let frame = answer(object.as_bytes());
         let found = mended(object.as_bytes()).unwrap();
         prop_assert_eq!(found.as_str(), &object);
@@ -74,19 +74,19 @@ proptest! {
     }
 
     #[test]
-    fn every_flaw_is_mended(object in flawed_object()) {
+    fn every_flaw_is_repaired(object in flawed_object()) {
         let mended = mended(&object).expect("nothing in it is beyond mending");
         prop_assert!(serde_json::from_slice::<Value>(mended.as_bytes()).is_ok(), "{mended:?}");
     }
 
     #[test]
-    fn mending_twice_is_mending_once(object in flawed_object()) {
+    fn repairing_twice_changes_nothing(object in flawed_object()) {
         let once = mended(&object).unwrap();
         prop_assert_eq!(mended(once.as_bytes()).unwrap(), once);
     }
 
     #[test]
-    fn a_flaw_in_the_envelope_is_mended_too(
+    fn a_flaw_in_the_envelope_is_repaired(
         members in flawed_members(),
         method in flawed_string(),
     ) {
@@ -103,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn what_comes_out_is_json(text in damaged()) {
+    fn repaired_text_is_json(text in damaged()) {
         if let Some(mended) = mended(&text)
             && let Err(error) = serde_json::from_slice::<Value>(mended.as_bytes())
         {
@@ -113,7 +113,7 @@ proptest! {
 }
 
 #[test]
-fn flaws_are_mended_in_their_place() {
+fn flaws_are_repaired_in_place() {
     let cases: [(&[u8], &str); 18] = [
         (br#"{"a":"\ud800"}"#, r#"{"a":"\ufffd"}"#),
         (br#"{"a":"\uDC00x"}"#, r#"{"a":"\ufffdx"}"#),
@@ -153,7 +153,7 @@ fn flaws_are_mended_in_their_place() {
 }
 
 #[test]
-fn what_is_no_json_is_not_guessed_at() {
+fn text_that_is_not_json_is_not_repaired() {
     let cases: [&[u8]; 6] = [
         b"{\"a\":\"\\\t\"}",
         b"{\"a\":\x01}",
@@ -174,7 +174,7 @@ fn what_is_no_json_is_not_guessed_at() {
 
 /// A client's text is not repaired: the client gets an error instead.
 #[test]
-fn only_a_server_is_forgiven_raw_controls() {
+fn raw_control_characters_are_repaired_only_for_servers() {
     let frame = answer(b"{\"a\":\"\t\"}");
     assert!(matches!(
         Message::parse(&frame),

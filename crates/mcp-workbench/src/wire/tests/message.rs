@@ -68,7 +68,7 @@ fn versioned(members: &str) -> String {
 }
 
 #[test]
-fn requests_and_notifications_are_told_apart() {
+fn requests_and_notifications_are_distinguished() {
     let cases = [
         (r#""id":1,"method":"m""#, request("1", None)),
         (r#" "method" : "m" , "id" : 1 "#, request("1", None)),
@@ -133,7 +133,7 @@ fn check_fault(text: &str, id_text: Option<&str>, fault: MessageFault) {
 }
 
 #[test]
-fn another_version_or_another_value_is_no_message() {
+fn values_that_are_not_json_rpc_2_0_are_refused() {
     check_fault("[]", None, MessageFault::NotAnObject(Kind::Array));
     check_fault("5", None, MessageFault::NotAnObject(Kind::Number));
     check_fault("null", None, MessageFault::NotAnObject(Kind::Null));
@@ -149,7 +149,7 @@ fn another_version_or_another_value_is_no_message() {
 }
 
 #[test]
-fn faults_are_told_with_the_id_where_there_is_one() {
+fn faults_have_the_id_if_there_is_one() {
     let seven = Some("7");
     let cases = [
         (r#""x":1"#, None, MessageFault::Shape),
@@ -179,7 +179,7 @@ fn faults_are_told_with_the_id_where_there_is_one() {
 }
 
 #[test]
-fn no_member_of_the_envelope_may_stand_twice() {
+fn duplicate_members_of_the_envelope_are_refused() {
     let members = [
         r#""jsonrpc":"2.0""#,
         r#""id":1"#,
@@ -238,7 +238,7 @@ fn an_id_is_a_string_or_a_number_exactly_as_written() {
 }
 
 #[test]
-fn what_is_no_json_is_no_message() {
+fn text_that_is_not_json_is_not_a_message() {
     for text in [
         "",
         " ",
@@ -257,7 +257,7 @@ fn what_is_no_json_is_no_message() {
 
 /// The whole text is checked, not only the members that are used.
 #[test]
-fn a_broken_text_is_no_message_whatever_else_is_wrong_with_it() {
+fn a_syntax_error_comes_before_other_faults() {
     let cases = [
         "{\"jsonrpc\":\"1.0\",\"id\":\"a\tb\",\"method\":\"m\"}",
         "{\"id\":1,\"x\":\"\t\"}",
@@ -276,7 +276,7 @@ fn a_broken_text_is_no_message_whatever_else_is_wrong_with_it() {
 }
 
 #[test]
-fn raw_controls_in_an_envelope_are_mended() {
+fn raw_control_characters_in_an_envelope_are_repaired() {
     let text = "{\"a\\u0062\t\":1,\"jsonrpc\":\"2.0\",\"id\":\"x\t\",\"method\":\"\\n\t\"}";
     let Ok(Message::Request(request)) = parse_mended(&frame(text)) else {
         panic!("not mended");
@@ -295,7 +295,7 @@ fn raw_controls_in_an_envelope_are_mended() {
 }
 
 #[test]
-fn every_fault_has_its_words() {
+fn every_fault_has_a_message() {
     let cases = [
         ("[]", "a message is an object, not an array"),
         ("null", "a message is an object, not null"),

@@ -137,7 +137,7 @@ impl Trial {
 
 proptest! {
     #[test]
-    fn what_is_not_taken_out_is_written_once_and_in_order(steps in steps()) {
+    fn frames_that_are_not_withdrawn_are_written_once_and_in_order(steps in steps()) {
         let mut trial = Trial::default();
         for step in &steps {
             trial.take(step);

@@ -35,7 +35,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_found_is_json(text in damaged(), key in 0_usize..4) {
+    fn a_recovered_id_is_json(text in damaged(), key in 0_usize..4) {
         let key = [r#"{"id":"#, r#"{"a\n"#, r#"{"\u0069d"#, ""][key];
         let text = [key.as_bytes(), &text, br#","id":"\t"}"#].concat();
         let found = [id_from_head(&text), id_from_tail(&text), recover_id(&text)];
@@ -54,7 +54,7 @@ proptest! {
 }
 
 #[test]
-fn broken_text_before_an_id_does_no_harm() {
+fn an_id_after_broken_text_is_found() {
     let cases: [(&[u8], Option<&str>); 6] = [
         (b"{\"\\n\xff\":1,\"id\":7,", Some("7")),
         (b"{\"a\":\"\xff\",\"id\":7,", None),
