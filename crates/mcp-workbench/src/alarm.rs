@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_rings_when_it_is_due_whatever_it_was_set_to_before() {
+    async fn an_alarm_rings_at_its_latest_deadline() {
         for moments in [&[5][..], &[5, 9], &[9, 5], &[5, 9, 7, 8], &[9, 5, 7]] {
             assert!(rings_at(moments).await, "{moments:?}");
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_can_be_used_again_after_it_has_rung_and_never_rings_without_a_moment() {
+    async fn an_alarm_can_be_reused_and_never_rings_without_a_deadline() {
         let mut alarm = Alarm::default();
         for _ in 0..3 {
             let due = Instant::now() + SECOND;

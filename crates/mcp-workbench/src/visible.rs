@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_says_the_same_when_it_is_escaped() {
+    fn an_escaped_document_has_the_same_value() {
         let value =
             serde_json::json!({"a\u{7f}": "\u{1b}\u{9b}\u{202e}\u{e0041}\u{200f}\u{1f600} ok"});
         let document = serde_json::to_string_pretty(&value).unwrap();

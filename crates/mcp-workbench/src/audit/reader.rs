@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn all_files_are_read_the_oldest_first_and_then_what_comes() {
+    fn all_files_are_read_oldest_first_and_new_lines_follow() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.jsonl");
         let audit = Audit {

@@ -93,7 +93,7 @@ fn results_that_fit_or_are_not_tool_results_are_not_cut() {
 }
 
 #[test]
-fn every_kind_of_content_has_its_way() {
+fn every_kind_of_content_is_cut_as_documented() {
     let long = |letter: &str| letter.repeat(80);
     let image = json!({ "type": "image", "data": long("i"), "mimeType": "image/png" });
     let audio = json!({ "type": "audio", "data": long("o"), "mimeType": "audio/wav" });
@@ -139,7 +139,7 @@ fn links_are_kept_whole_or_left_out() {
 }
 
 #[test]
-fn structured_content_goes_whole_or_not_at_all() {
+fn structured_content_is_passed_whole_or_dropped() {
     let text = "t".repeat(150);
     let content = json!([{ "type": "text", "text": text }]);
     // Small: it stays, and the text gets the rest.
@@ -170,7 +170,7 @@ fn structured_content_goes_whole_or_not_at_all() {
 }
 
 #[test]
-fn structured_content_that_has_to_stay_stays() {
+fn required_structured_content_is_passed() {
     let text = "t".repeat(150);
     let content = json!([{ "type": "text", "text": text }]);
     let structured = json!({ "a": text });
@@ -215,7 +215,7 @@ fn the_head_is_the_first_page() {
 }
 
 #[test]
-fn pages_do_not_part_a_line_end() {
+fn pages_do_not_split_a_line_end() {
     let text = format!("{}\r\n{}", "a".repeat(99), "b".repeat(99));
     let pages = Pages::of(&text, LEAST, Syntax::Plain);
     assert_eq!(pages.page(&text, 1), Some(&*"a".repeat(99)));
@@ -226,7 +226,7 @@ fn pages_do_not_part_a_line_end() {
 }
 
 #[test]
-fn addresses_are_read_as_they_are_written() {
+fn result_uris_are_parsed_back() {
     let of = |id: &str, view, page| Address {
         id: id.to_owned(),
         view,
@@ -301,7 +301,7 @@ proptest! {
     }
 
     #[test]
-    fn pages_of_json_part_no_escape(text in awkward(), size in LEAST..300) {
+    fn pages_of_json_do_not_split_an_escape(text in awkward(), size in LEAST..300) {
         for json in [escaped(&text), json!(text).to_string()] {
             let pages = Pages::of(&json, size, Syntax::Json);
             let mut meant = String::new();

@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_remarked_on_without_its_value() {
+    fn a_secret_is_warned_about_without_its_value() {
         let entry = json!({"env": {"TOKEN": "hunter2-hunter2"}});
         let remarks: Vec<String> = literal_secrets(&entry).iter().map(secret_remark).collect();
         assert_eq!(

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn another_word_is_refused_with_what_was_expected() {
+    fn an_invalid_word_is_refused_with_the_expected_type() {
         let cases = [
             (
                 "x",

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_files_have_nothing_in_them() {
+    fn empty_files_are_empty_documents() {
         for format in [Format::Json, Format::Yaml] {
             assert_eq!(parse(" \n", format), Ok(Value::Null), "{format:?}");
         }

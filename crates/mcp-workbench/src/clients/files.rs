@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_home_only_the_project_is_left() {
+    fn without_a_home_directory_only_project_files_are_found() {
         let environment = Environment::new([], "/project".into(), None);
         let paths = client_paths(client(ClientName::Cursor), System::Linux, &environment);
         let project = ClientPath {

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_shown_and_nothing_else() {
+    fn summaries_show_names_and_no_values() {
         let cases = [
             ("npx -y @scope/server-github", "npx -y @scope/server-github"),
             (

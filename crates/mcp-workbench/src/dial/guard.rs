@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_may_name_the_internet_and_its_own_network() {
+    fn a_server_may_name_public_addresses_and_its_own_network() {
         let own = [
             "https://mcp.example.com/mcp",
             "http://127.0.0.1:1/mcp",

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_machine_is_known_by_its_names() {
+    fn loopback_names_and_addresses_are_recognized() {
         for (url, expected) in [
             ("http://localhost:1/x", true),
             ("http://a.localhost/", true),

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_said_counts() {
+    fn only_the_content_of_a_definition_counts() {
         let same = [
             r#"{"name":"a","inputSchema":{"type":"object","default":1.0}}"#,
             "{ \"inputSchema\" : {\"default\":1.0,\n\t\"type\":\"object\"}, \"name\" : \"\\u0061\" }",
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_read_as_it_is_written() {
+    fn a_digest_is_parsed_back() {
         let digest = Digest::of(b"abc");
         let text = "sha256-ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(digest.to_string(), text);
@@ -270,7 +270,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_ways_write_the_same(value in values()) {
+        fn fast_and_slow_canonicalization_agree(value in values()) {
             let text = serde_json::to_string_pretty(&value).unwrap();
             let value = RawJson::parse(&Bytes::from(text.into_bytes())).unwrap();
             let mut slow = Vec::new();

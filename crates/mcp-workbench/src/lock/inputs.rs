@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_by_which_programs_find_code_are_known() {
+    fn loader_variables_are_recognized() {
         for name in [
             "PATH",
             "Path",

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_line_the_part_around_is_shown() {
+    fn a_long_line_is_cut_around_the_match() {
         let (gap, ends) = ("ü".repeat(300), "ü".repeat(100));
         let text = format!("{gap}x{gap}x{gap}");
         let part = format!("…{ends}x{ends}…");
@@ -87,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_can_be_looked_through(text in "(a|b|ü|\r?\n|😀){0,900}", query in "(a|b|ü|\n){1,3}") {
+        fn any_text_can_be_searched(text in "(a|b|ü|\r?\n|😀){0,900}", query in "(a|b|ü|\n){1,3}") {
             for place in text_matches(&text, &query) {
                 prop_assert!(text[place.at..].to_lowercase().starts_with(&query));
             }

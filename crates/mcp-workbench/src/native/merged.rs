@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_keeps_a_name_and_the_other_gets_its_server_in_front() {
+    fn duplicate_names_get_the_server_as_prefix() {
         let merged = Merged::by_name(
             vec![
                 list("a", &[r#"{"name":"x","n":1e400}"#, r#"{"name":"y"}"#]),

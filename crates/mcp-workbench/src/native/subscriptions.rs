@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_all_kinds_of_subscribers_is_the_last() {
+    fn a_resource_is_unsubscribed_with_its_last_subscriber_of_any_kind() {
         let mut table = Table::default();
         let (client, watch) = (Subscriber::Client(ClientId(1)), Subscriber::Watch(1));
         table.add(client, &resource("a"));

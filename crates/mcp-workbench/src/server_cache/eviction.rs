@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_when_there_are_too_many() {
+    fn the_oldest_files_are_deleted_if_there_are_too_many() {
         let folder = TempDir::new().unwrap();
         for number in 0..MAX_FILES + 2 {
             let age = Duration::from_mins(u64::try_from(number).unwrap());
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_when_they_are_too_large_together() {
+    fn the_oldest_files_are_deleted_if_they_are_too_large_together() {
         let folder = TempDir::new().unwrap();
         put(&folder, "new.json", MAX_BYTES / 2, Duration::ZERO);
         put(
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_old_goes_and_nothing_that_is_not_ours() {
+    fn old_files_are_deleted_and_foreign_ones_are_not() {
         let folder = TempDir::new().unwrap();
         let long = TOOLS_LIFETIME + Duration::from_mins(1);
         put(&folder, "old.json", 1, long);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn approved_definitions_last_longer_than_tools_but_not_for_ever() {
+    fn approved_definitions_are_stored_longer_than_tools() {
         let folder = TempDir::new().unwrap();
         let minute = Duration::from_mins(1);
         put(&folder, "a.pins", 1, TOOLS_LIFETIME + minute);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_future_is_as_old_as_it_is_ahead() {
+    fn a_file_with_a_future_time_is_as_old_as_it_is_ahead() {
         let folder = TempDir::new().unwrap();
         put(&folder, "a.json", 1, Duration::ZERO);
         let past = SystemTime::now() - Duration::from_hours(2);

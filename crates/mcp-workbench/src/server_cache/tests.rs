@@ -132,7 +132,7 @@ fn place() -> ServerIdentifier {
 }
 
 #[test]
-fn every_part_comes_back_as_it_was_stored() {
+fn every_part_is_read_back() {
     let (folder, cache, server, _) = cached();
     let protocol = CachedProtocol::new(Era::Modern, ServerIdentity::new(Some("a"), None));
     let programs = std::collections::BTreeMap::from([("stamp".to_owned(), "digest".to_owned())]);
@@ -307,7 +307,7 @@ fn the_file_of_another_launch_under_this_name_is_not_read() {
 }
 
 #[test]
-fn parts_count_for_as_long_as_they_may() {
+fn parts_expire_after_their_lifetime() {
     let (_folder, cache, server, file) = cached();
     confirm(&file, record::TOOLS_LIFETIME / 2);
     assert!(cache.get(&server).is_some());
@@ -330,7 +330,7 @@ fn parts_count_for_as_long_as_they_may() {
 }
 
 #[test]
-fn tools_that_are_the_same_are_confirmed_once_a_day() {
+fn unchanged_tools_are_confirmed_once_per_day() {
     let (_folder, cache, server, file) = cached();
     confirm(&file, Duration::from_hours(1));
     let before = fs::read(&file).unwrap();
@@ -345,7 +345,7 @@ fn tools_that_are_the_same_are_confirmed_once_a_day() {
 }
 
 #[test]
-fn tools_with_a_secret_or_too_many_are_left_out_and_the_rest_is_stored() {
+fn tools_with_a_secret_or_too_many_are_not_stored_and_the_rest_is() {
     let mut secrets = Secrets::default();
     secrets.add("TOKEN", "can\"ary");
     let large = "x".repeat(usize::try_from(MAX_FILE_BYTES).unwrap());
@@ -402,7 +402,7 @@ fn without_a_folder_nothing_is_stored_and_nothing_fails() {
 }
 
 #[test]
-fn two_processes_agree_on_the_salt_whoever_is_first() {
+fn two_processes_agree_on_the_salt() {
     let folder = TempDir::new().unwrap();
     let one = ServerCache::new(Some(folder.path()));
     let other = ServerCache::new(Some(folder.path()));

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn each_server_is_waited_for_once() {
+    fn an_open_waits_for_each_server_once() {
         let rows: [(&[_], _, _); 9] = [
             // Nothing is pending.
             (&[], None, None),

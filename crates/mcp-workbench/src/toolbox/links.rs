@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn links_of_clients_and_servers_that_have_gone_are_removed() {
+    fn links_of_removed_clients_and_servers_are_removed() {
         let links = Links::default();
         let session = Owner::Session(ClientId(1));
         for owner in [CLIENT, session] {

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_are_shown_each_in_its_way() {
+    fn each_kind_of_content_is_printed() {
         let result = r#"{"content":[
             {"type":"text","text":"one\n\ttwo"},
             {"type":"image","data":"AAAAAA==","mimeType":"image/png"},
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_is_in_the_text_too_is_shown_once() {
+    fn structured_content_equal_to_the_text_is_printed_once() {
         let result =
             r#"{"content":[{"type":"text","text":"{\"a\": 1}"}],"structuredContent":{"a":1}}"#;
         assert_eq!(rendered(result, Reader::Person), "{\n  \"a\": 1\n}\n");

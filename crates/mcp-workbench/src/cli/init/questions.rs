@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_taken() {
+    fn answers_replace_the_defaults() {
         let (first, said) = answered(" dev \nCode\nnpx -y 'my server' \n\n");
         let words = ["npx", "-y", "my server"].map(str::to_owned);
         assert_eq!(
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_of_input_is_no_answer() {
+    fn the_end_of_input_gives_no_answers() {
         for input in ["", "dev\n", "dev\nCode\n", "dev\nCode\nuvx x\n"] {
             assert_eq!(answered(input).0, None, "{input:?}");
         }

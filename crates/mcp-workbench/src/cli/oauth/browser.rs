@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_shell_would_read_is_written_as_codes() {
+    fn shell_characters_in_an_address_are_percent_encoded() {
         let address = Url::parse("https://x/a;b?c=$(d)`e`|'f'&g=h+i%20[1]#!*").unwrap();
         let expected = "https://x/a%3Bb?c=%24%28d%29%60e%60%7C%27f%27&g=h+i%20[1]#%21%2A";
         assert_eq!(shell_safe(&address), expected);
@@ -170,7 +170,7 @@ mod tests {
 
     #[cfg(all(unix, not(target_os = "macos")))]
     #[test]
-    fn without_a_screen_or_somebody_to_look_nothing_is_tried() {
+    fn without_a_display_or_terminal_no_browser_is_started() {
         let none: Vec<Vec<String>> = Vec::new();
         assert_eq!(tried(&[], true), none);
         assert_eq!(tried(&[("DISPLAY", "")], true), none);

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_are_put_into_words() {
+    fn progress_is_described_in_words() {
         let cases = [
             (r#"{"progress":3}"#, "3"),
             (
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn log_messages_are_put_into_words() {
+    fn log_messages_are_formatted() {
         let cases = [
             (r#"{"level":"info","data":"hello"}"#, Some("info: hello")),
             (

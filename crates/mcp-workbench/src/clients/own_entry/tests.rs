@@ -81,7 +81,7 @@ fn every_snippet_can_be_parsed_again() {
 }
 
 #[test]
-fn links_hold_the_entry() {
+fn links_contain_the_entry() {
     let link = with_own(|own| own.link(client(ClientName::Cursor))).expect("a link");
     let (begin, config) = link.split_once("&config=").expect("a configuration");
     assert_eq!(

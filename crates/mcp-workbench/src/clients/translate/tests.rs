@@ -399,7 +399,7 @@ proptest! {
     /// Whatever a client's file contains, the result is an entry that is reached in one way, and that makes the workbench
     /// read no file.
     #[test]
-    fn any_entry_becomes_one_that_reads_no_file(entry in any_json(), which in 0..crate::clients::CLIENTS.len()) {
+    fn no_translated_entry_reads_a_file(entry in any_json(), which in 0..crate::clients::CLIENTS.len()) {
         let client = &crate::clients::CLIENTS[which];
         let Value::Object(entry) = entry else { return Ok(()) };
         let found = ClientEntry { name: "x".to_owned(), entry, project: Some("/nowhere/app$".into()) };

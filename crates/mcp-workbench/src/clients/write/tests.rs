@@ -22,7 +22,7 @@ fn removed(name: ClientName, text: &str, server: &str) -> String {
 const CODEX: &str = "# my settings\nmodel = \"o3\"  # the model\n\n[mcp_servers.github]\ncommand = \"npx\"\nenv = { A = \"b\" }\n\n[profiles.x]\nmodel = \"y\"\n";
 
 #[test]
-fn a_server_is_put_into_toml_and_the_rest_stays() {
+fn a_server_is_added_to_toml_and_the_rest_stays() {
     let entry = json!({"command": "/bin/w", "args": ["--config", "/c"], "env_vars": ["A"]});
     let text = set(ClientName::Codex, CODEX, &entry);
     let added = "[mcp_servers.workbench]\ncommand = \"/bin/w\"\nargs = [\"--config\", \"/c\"]\nenv_vars = [\"A\"]\n";
@@ -39,7 +39,7 @@ fn a_server_is_put_into_toml_and_the_rest_stays() {
 }
 
 #[test]
-fn a_server_is_put_into_a_list_of_tables() {
+fn a_server_is_added_to_a_list_of_tables() {
     let text = "# mine\n[[mcp_servers]]\nname = \"a\"\ncommand = \"x\"\n";
     let entry = json!({"name": "workbench", "command": "/bin/w"});
     let changed = set(ClientName::MistralVibe, text, &entry);
@@ -67,7 +67,7 @@ fn numbers_keep_their_kind_in_toml() {
 const GOOSE: &str = "# mine\nextensions: # all of them\n    # the first\n    a:\n        type: builtin\n        note: |\n            # text\n\n            more\n\n    b: {type: builtin}\n\n# behind\nGOOSE_MODE: auto\n";
 
 #[test]
-fn a_server_is_put_into_yaml_and_every_other_byte_stays() {
+fn a_server_is_added_to_yaml_and_every_other_byte_stays() {
     let entry =
         json!({"name": "workbench", "cmd": "/bin/w", "args": ["--config", "/c"], "envs": {}});
     let text = set(ClientName::Goose, GOOSE, &entry);
@@ -123,7 +123,7 @@ fn a_yaml_file_without_servers_gets_the_first_one_and_loses_the_last_one() {
 }
 
 #[test]
-fn line_ends_stay_what_they_were() {
+fn line_ends_are_preserved() {
     let text = CODEX.replace('\n', "\r\n");
     let changed = set(ClientName::Codex, &text, &json!({"command": "x"}));
     assert_eq!(changed.replace("\r\n", "").matches('\n').count(), 0);
@@ -131,7 +131,7 @@ fn line_ends_stay_what_they_were() {
 }
 
 #[test]
-fn an_inline_table_of_servers_is_taken_too() {
+fn an_inline_table_of_servers_can_be_edited() {
     let text = "mcp_servers = { a = { command = \"x\" } }\n";
     let changed = set(ClientName::Codex, text, &json!({"command": "w"}));
     let found = servers_in(
@@ -145,7 +145,7 @@ fn an_inline_table_of_servers_is_taken_too() {
 }
 
 #[test]
-fn a_server_is_put_into_json_with_comments() {
+fn a_server_is_added_to_json_with_comments() {
     let text = "{\n  // theme\n  \"theme\": \"dark\", // yes\n  \"context_servers\": {\n    \"a\": { \"command\": \"x\" }\n  }\n}\n";
     let changed = set(ClientName::Zed, text, &json!({"command": "w"}));
     assert!(

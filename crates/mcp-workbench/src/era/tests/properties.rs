@@ -177,7 +177,7 @@ proptest! {
     }
 
     #[test]
-    fn addresses_keep_everything_but_their_ids(elicitations in prop::collection::vec(members(), 1..4)) {
+    fn url_elicitations_keep_everything_but_their_ids(elicitations in prop::collection::vec(members(), 1..4)) {
         let listed: Vec<RawJson> = elicitations.iter().map(|it| object(it)).collect();
         let error = json(&format!(
             r#"{{"code":-32042,"data":{{"elicitations":{}}}}}"#,

@@ -67,7 +67,7 @@ fn results_lose_the_members_that_only_the_modern_era_has() {
 }
 
 #[test]
-fn a_result_says_what_it_is() {
+fn the_result_type_is_read() {
     for (result, expected) in [
         ("{}", ResultType::Complete),
         (r#"{"resultType":"complete"}"#, ResultType::Complete),
@@ -120,7 +120,7 @@ fn errors_have_the_codes_of_the_modern_era() {
 }
 
 #[test]
-fn addresses_to_follow_become_questions() {
+fn url_elicitation_errors_become_questions() {
     let error = json(
         r#"{"code":-32042,"message":"m","data":{"elicitations":[
             {"mode":"url","elicitationId":"e-1","url":"https://a","message":"go"},

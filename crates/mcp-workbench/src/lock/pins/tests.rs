@@ -102,7 +102,7 @@ fn a_change_that_is_not_reported_is_not_written() {
 }
 
 #[test]
-fn definitions_are_kept_as_long_as_they_are_pinned_or_seen() {
+fn definitions_are_stored_while_they_are_pinned_or_seen() {
     let folder = TempDir::new().unwrap();
     let pins = pins(&folder);
     let kept = |description: &str| {

@@ -35,7 +35,7 @@ fn is_known(programs: &Programs, path: &Path, recall: Recall) -> bool {
 }
 
 #[test]
-fn a_digest_of_an_earlier_run_is_used_where_it_may_be() {
+fn a_cached_digest_is_used_unless_pins_are_enforced() {
     let place = Place::new("one");
     let planted = Digest::of(b"planted, to tell it from what is read");
     let run = place.cached(planted);
@@ -51,7 +51,7 @@ fn a_digest_of_an_earlier_run_is_used_where_it_may_be() {
 
 /// Whoever writes through a mapping of a file can leave its times, and so its stamp, as they were.
 #[test]
-fn a_digest_that_was_read_earlier_in_this_run_does_not_do_where_only_what_is_approved_may_start() {
+fn with_enforced_pins_a_digest_of_this_run_is_read_again() {
     let place = Place::new("one");
     let run = Programs::default();
     let stamp = stamp(&place.program(), &fs::metadata(place.program()).unwrap());
@@ -64,7 +64,7 @@ fn a_digest_that_was_read_earlier_in_this_run_does_not_do_where_only_what_is_app
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
+fn a_pipe_in_place_of_a_file_does_not_block() {
     let place = Place::new("one");
     let pipe = place.folder.path().join("pipe");
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
@@ -74,7 +74,7 @@ fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
 
 #[cfg(unix)]
 #[test]
-fn a_change_that_hides_its_time_is_read() {
+fn a_change_with_a_forged_modification_time_is_detected() {
     let place = Place::new("one");
     let run = place.cached(Digest::of(b"one"));
     let modified = fs::metadata(place.program()).unwrap().modified().unwrap();
@@ -100,7 +100,7 @@ fn a_change_that_hides_its_time_is_read() {
 
 #[cfg(unix)]
 #[test]
-fn a_digest_is_cached_once_a_change_would_show() {
+fn a_digest_is_cached_only_when_a_later_change_is_detectable() {
     let place = Place::new("one");
     let run = Programs::default();
     run.digest(&place.program(), Recall::Cached).unwrap();
@@ -120,7 +120,7 @@ fn a_digest_is_cached_once_a_change_would_show() {
 }
 
 #[test]
-fn a_cached_digest_that_is_none_is_left_out() {
+fn an_invalid_cached_digest_is_dropped() {
     let programs = Programs::default();
     programs.add_cached(&BTreeMap::from([("x".to_owned(), "y".to_owned())]));
     assert!(programs.known().cached.is_empty());

@@ -29,7 +29,7 @@ fn lock(server: PinnedServer) -> Lock {
 }
 
 #[test]
-fn faults_are_told_with_their_place() {
+fn faults_are_reported_with_their_location() {
     let good = lock(PinnedServer::of(&observation(&[("add", "1")]))).text();
     let cases = [
         (String::new(), "invalid JSON at line 1"),
@@ -108,7 +108,7 @@ fn a_change_of_one_tool_is_a_change_of_one_line() {
 }
 
 #[test]
-fn what_was_seen_is_told_once_and_approved_never() {
+fn a_seen_change_is_reported_once_and_not_approved() {
     let mut server = PinnedServer::of(&observation(&[("a", "1"), ("b", "2")]));
     let found = observation(&[("a", "other"), ("c", "3")]);
     let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -197,7 +197,7 @@ fn servers() -> impl Strategy<Value = PinnedServer> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(server in servers()) {
+    fn a_lock_file_is_read_back(server in servers()) {
         let lock = lock(server);
         let text = lock.text();
         prop_assert_eq!(Lock::parse(text.as_bytes()), Ok(lock));

@@ -66,7 +66,7 @@ fn check(rows: Vec<Row>, names: &Value) {
 }
 
 #[test]
-fn a_failed_call_says_what_is_known() {
+fn a_failed_call_has_reason_code_and_outcome() {
     let reason = "Error executing tool 'read' in server 'fs' (toolbox 'dev'): failed to connect: connection timeout after 1.5 s";
     let refused = |message: &str| CallError::Refused {
         code: "-32000".to_owned(),
@@ -229,7 +229,7 @@ fn a_name_that_is_not_registered_is_judged_by_its_form() {
 }
 
 #[test]
-fn an_empty_identifier_is_only_named_so_where_nothing_else_is_wrong() {
+fn an_empty_identifier_has_its_own_text_if_nothing_else_is_wrong() {
     let empty = |path| ParameterProblem::Empty { path };
     let required = ParameterProblem::Required { path: "tool.tool" };
     let cases = [
@@ -272,7 +272,7 @@ fn an_empty_identifier_is_only_named_so_where_nothing_else_is_wrong() {
 
 /// Details that help a program decide whether and when to retry.
 #[test]
-fn details_hold_the_last_words_of_a_server_and_when_to_try_again() {
+fn details_have_the_stderr_of_a_server_and_the_retry_time() {
     let last = Arc::new(ConnectError::GivenUp {
         why: StopReason::Unresponsive,
         phase: StartPhase::Initialize,

@@ -73,7 +73,7 @@ fn two() -> Vec<FoundTool> {
 }
 
 #[test]
-fn each_level_is_a_line_about_it_and_a_line_a_tool() {
+fn each_level_has_a_heading_and_one_line_per_tool() {
     let also = " [also: server fs2, toolbox \"my box\" server fs, dev other cat, …1 more]";
     let rows = [
         (

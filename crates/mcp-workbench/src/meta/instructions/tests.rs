@@ -151,13 +151,13 @@ fn toolboxes() -> impl Strategy<Value = Vec<Written>> {
 
 proptest! {
     #[test]
-    fn any_configuration_gives_instructions_that_no_client_cuts(toolboxes in toolboxes()) {
+    fn instructions_of_any_configuration_fit_every_client(toolboxes in toolboxes()) {
         check(&toolboxes);
     }
 }
 
 #[test]
-fn every_step_is_taken_in_its_turn() {
+fn the_steps_of_shortening_are_applied_in_order() {
     let many = |count: usize, length: usize| -> Vec<Written> {
         let toolbox = |number| (format!("toolbox{number}"), "d".repeat(length), 1);
         (0..count).map(toolbox).collect()
@@ -198,7 +198,7 @@ fn a_name_that_cannot_fit_is_only_counted() {
 }
 
 #[test]
-fn a_description_stands_on_one_line() {
+fn a_description_is_on_one_line() {
     let toolboxes = vec![("t".to_owned(), "one\ntwo\r\nthree".to_owned(), 2)];
     let text = instructions(&config(&toolboxes));
     assert!(

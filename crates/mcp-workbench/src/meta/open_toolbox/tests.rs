@@ -12,7 +12,7 @@ fn numbered(count: usize, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn any_number_of_toolboxes_has_a_description_that_no_client_cuts() {
+fn the_description_of_any_number_of_toolboxes_fits_every_client() {
     assert_eq!(described(&[]), format!("{DESCRIPTION}none is configured."));
     assert_eq!(described(&numbered(1, "t")), format!("{DESCRIPTION}t0."));
     let whole = described(&numbered(50, "toolbox"));

@@ -24,7 +24,7 @@ fn read(text: &str, path: &'static str) -> (Option<String>, Vec<String>) {
 }
 
 #[test]
-fn a_name_is_taken_as_it_was_meant() {
+fn escaped_keys_and_names_are_decoded() {
     let cases = [
         (r#"{"name":"x"}"#, "x"),
         (r#"{"n\u0061me":"\u0078"}"#, "x"),
@@ -97,7 +97,7 @@ fn every_problem_is_reported() {
 }
 
 #[test]
-fn problems_inside_an_object_say_where() {
+fn problems_inside_an_object_have_their_path() {
     let cases = [
         ("[]", "tool: Expected object, received array"),
         (r#"{"x":1}"#, "tool: Unrecognized key: 'x'"),

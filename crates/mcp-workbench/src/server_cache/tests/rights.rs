@@ -13,7 +13,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn everything_is_for_the_user_alone() {
+fn all_files_are_private_to_the_user() {
     let (folder, _, _, file) = cached();
     let servers = folder.path().join(FOLDER);
     assert_eq!(mode(&servers), 0o700);
@@ -22,7 +22,7 @@ fn everything_is_for_the_user_alone() {
 }
 
 #[test]
-fn what_others_could_have_written_is_not_read() {
+fn files_writable_by_others_are_not_read() {
     for open in [0o666, 0o620, 0o602] {
         let (_folder, cache, server, file) = cached();
         set_mode(&file, open);
@@ -56,7 +56,7 @@ fn a_salt_that_others_could_read_is_replaced() {
 }
 
 #[test]
-fn a_folder_or_a_link_in_the_place_of_a_file_is_not_read() {
+fn a_folder_or_link_in_place_of_a_file_is_not_read() {
     let (folder, cache, server, file) = cached();
     let elsewhere = folder.path().join("elsewhere");
     fs::rename(&file, &elsewhere).unwrap();

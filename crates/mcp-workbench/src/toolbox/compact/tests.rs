@@ -40,7 +40,7 @@ fn white_space_dialects_and_repeated_titles_are_left_out() {
 }
 
 #[test]
-fn what_only_reads_like_a_keyword_stays() {
+fn properties_and_values_named_like_keywords_are_preserved() {
     for schema in [
         r#"{"properties":{"title":{"type":"string"},"$schema":{"type":"string"}}}"#,
         r#"{"properties":{"x":{"enum":[{"title":"x","$schema":"y"}],"const":{"title":"x"},"default":{"$schema":1},"examples":[{"title":"x"}]}}}"#,

@@ -19,7 +19,7 @@ fn json(text: &str) -> RawJson {
 /// The hashes were made by another program. They do not change from one version to the next: people
 /// keep names of tools in the settings of their clients.
 #[test]
-fn names_are_the_three_parts_where_they_fit_and_hashed_where_they_do_not() {
+fn names_are_the_three_parts_joined_or_hashed_if_they_do_not_fit() {
     let long = "x".repeat(55);
     let longer = "x".repeat(56);
     let cases = [
@@ -69,7 +69,7 @@ fn the_limit_decides_between_whole_and_cut() {
 }
 
 #[test]
-fn parts_that_join_alike_get_different_names_and_the_first_keeps_the_plain_one() {
+fn colliding_names_differ_and_the_first_keeps_the_plain_one() {
     let registry = Registry::new(64);
     let tools = [
         identifier("a__b", "c", "d"),
@@ -154,12 +154,12 @@ proptest! {
     }
 
     #[test]
-    fn any_names_and_any_limit_do(tools in identifiers("\\PC{1,40}", 5), limit in 16_usize..=128) {
+    fn any_names_and_limits_give_valid_names(tools in identifiers("\\PC{1,40}", 5), limit in 16_usize..=128) {
         check_names(&tools, limit)?;
     }
 
     #[test]
-    fn unknown_members_are_kept_byte_for_byte_and_in_order(
+    fn unknown_members_are_preserved_byte_for_byte_and_in_order(
         members in prop::collection::vec(("[a-d]|\\\\u006[1-4]", 0_usize..6), 0..8),
     ) {
         let values = ["1e400", "1.0", r#""\u0041\/""#, r#"{ "b" : [ ] }"#, "null", "[1 , 2]"];
@@ -178,7 +178,7 @@ proptest! {
 }
 
 #[test]
-fn a_definition_gets_our_name_and_its_place() {
+fn a_definition_gets_the_registered_name_and_its_origin() {
     let place = r#""toolbox":"t","server":"s","tool":"x y""#;
     let cases = [
         (

@@ -26,7 +26,7 @@ fn tool(definition: &str) -> ToolDefinition {
 }
 
 #[test]
-fn a_definition_is_minified_and_gets_its_place() {
+fn a_definition_is_minified_and_gets_its_origin() {
     let place = r#""server":"f\"s","toolbox":"dev""#;
     let cases = [
         (r#"{"name":"x"}"#, format!(r#"{{"name":"x",{place}}}"#)),
@@ -79,12 +79,12 @@ const BEGIN: &str =
     r#"{"toolbox":"dev","description":"Tools \"of\"\nthe trade","servers_connected":"#;
 
 #[test]
-fn a_toolbox_without_servers_has_no_more_than_it_needs() {
+fn a_toolbox_without_servers_has_only_the_required_members() {
     assert_eq!(text(&[], &[]), format!(r#"{BEGIN}0,"tools":[]}}"#));
 }
 
 #[test]
-fn what_else_there_is_to_say_stands_in_its_order() {
+fn optional_members_are_in_order() {
     let mut first = ToolList::default();
     first.withheld.push(Withheld {
         tool: "x".to_owned(),
@@ -119,7 +119,7 @@ fn what_else_there_is_to_say_stands_in_its_order() {
 }
 
 #[test]
-fn servers_share_the_room_of_an_answer() {
+fn servers_share_the_space_of_a_result() {
     for (sizes, bytes, expected) in [
         (&[][..], 100, 100),
         (&[100], 100, 100),
@@ -137,7 +137,7 @@ fn servers_share_the_room_of_an_answer() {
 }
 
 #[test]
-fn tools_that_have_no_room_in_an_answer_are_counted() {
+fn tools_that_do_not_fit_into_a_result_are_counted() {
     let description = "x".repeat(MAX_LISTED_BYTES / 4);
     let large = tool(&format!(r#"{{"description":"{description}"}}"#));
     let small = tool("{}");

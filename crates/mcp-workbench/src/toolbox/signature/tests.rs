@@ -14,7 +14,7 @@ fn of(schema: &Value) -> String {
 }
 
 #[test]
-fn each_schema_has_its_words() {
+fn each_schema_has_its_signature() {
     let rows = [
         (json!({}), "()"),
         (json!({"type": "object"}), "()"),
@@ -117,7 +117,7 @@ fn references_that_lead_in_circles_end() {
 }
 
 #[test]
-fn names_that_could_be_misread_are_json_strings() {
+fn ambiguous_names_are_quoted() {
     let rows = [
         ("read_file", "read_file"),
         ("a.b-c", "a.b-c"),
@@ -179,7 +179,7 @@ fn the_first_sentence_is_found() {
 }
 
 #[test]
-fn a_title_stands_in_for_a_description() {
+fn a_title_replaces_a_missing_description() {
     let rows = [
         (
             json!({"description": "Reads. Fast.", "title": "T"}),
@@ -244,7 +244,7 @@ fn required_names(schema: &Value) -> Vec<String> {
 
 proptest! {
     #[test]
-    fn whatever_the_schema_no_required_parameter_is_lost_and_the_line_is_bounded(
+    fn every_required_parameter_is_in_a_bounded_line(
         schema in schema(), description in "\\PC{0,200}|[\r\n\u{1b}a. ]{0,300}"
     ) {
         let definition = raw(&json!({ "description": description, "inputSchema": schema }));

@@ -20,7 +20,7 @@ fn workbench(url: &str) -> Arc<Workbench> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_was_waited_for_in_vain_is_named_and_not_waited_for_again() {
+async fn a_search_waits_for_a_silent_server_once_and_names_it() {
     // It takes connections and says nothing.
     let unresponsive = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let workbench = workbench(&format!("http://{}/", unresponsive.local_addr().unwrap()));

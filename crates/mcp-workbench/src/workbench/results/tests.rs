@@ -92,7 +92,7 @@ async fn the_oldest_results_are_removed_if_there_are_too_many() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_oldest_go_when_they_are_too_large() {
+async fn the_oldest_results_are_removed_if_they_are_too_large() {
     let results = results(10, 5000);
     let store_result = |letter, length| store_result(&results, OWNER, &result(letter, length));
     let (a, b) = (
@@ -107,7 +107,7 @@ async fn the_oldest_go_when_they_are_too_large() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_is_gone_after_its_time() {
+async fn a_result_expires() {
     let results = results(10, 100_000);
     let store_result = |letter| store_result(&results, OWNER, &result(letter, 200)).unwrap();
     let a = store_result('a');
