@@ -38,7 +38,7 @@ fn a_modern_answer_is_json_or_a_stream_if_there_is_more() {
 }
 
 #[test]
-fn modern_headers_must_say_what_the_body_says() {
+fn modern_headers_must_match_the_body() {
     let tool = json!({"name": "t", "inputSchema": {"type": "object", "properties": {
         "place": {"type": "string", "x-mcp-header": "Place"},
     }}});
@@ -68,7 +68,7 @@ fn modern_headers_must_say_what_the_body_says() {
 }
 
 #[test]
-fn what_a_modern_server_refuses_has_a_status() {
+fn modern_errors_have_an_http_status() {
     let server = Http::start(&json!({"era": "modern", "onCall": {
         "need": [{"require": {"sampling": {}}}],
     }}));

@@ -9,7 +9,7 @@ fn call(id: u64, params: Value) -> Value {
 }
 
 #[test]
-fn discover_and_lists_say_what_the_era_wants() {
+fn discover_and_lists_have_the_members_of_the_era() {
     let mut server = Lines::start(&json!({"era": "modern", "tools": [], "instructions": "i"}));
     let found = server.ask(&modern(1, "server/discover", json!({}), json!({})));
     let info = json!({"name": "fixture-server", "version": "1.0.0"});
@@ -61,7 +61,7 @@ fn a_server_of_both_eras_answers_each_message_by_itself() {
 }
 
 #[test]
-fn rounds_are_found_by_their_state() {
+fn rounds_are_identified_by_their_state() {
     let question = json!({"method": "elicitation/create", "params": {"message": "who?"}});
     let mut server = Lines::start(
         &json!({"era": "modern", "onCall": {"ask": [{"rounds": {"rounds": [
@@ -99,7 +99,7 @@ fn rounds_are_found_by_their_state() {
 }
 
 #[test]
-fn rounds_without_a_state_are_found_by_their_keys() {
+fn rounds_without_a_state_are_identified_by_their_keys() {
     let question = json!({"method": "roots/list"});
     let rounds =
         json!({"rounds": [{"inputRequests": {"a": question}}, {"inputRequests": {"b": question}}]});
@@ -135,7 +135,7 @@ fn a_missing_capability_is_named() {
 }
 
 #[test]
-fn a_task_goes_on_with_each_look_and_waits_for_input() {
+fn a_task_advances_with_each_poll_and_waits_for_input() {
     let tasks = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
     let mut server = Lines::start(&json!({"era": "modern", "onCall": {"work": [{"task": {
         "pollIntervalMs": 10,
@@ -184,7 +184,7 @@ fn a_task_goes_on_with_each_look_and_waits_for_input() {
 }
 
 #[test]
-fn logs_come_from_the_level_of_the_request_on() {
+fn logs_below_the_level_of_the_request_are_dropped() {
     let mut server = Lines::start(&json!({"era": "modern", "onCall": {"log": [
         {"log": {"level": "info", "data": 1}}, {"log": {"level": "error", "data": 2}},
         {"progress": {"progress": 1}}, {"answer": {}},
@@ -208,7 +208,7 @@ fn logs_come_from_the_level_of_the_request_on() {
 }
 
 #[test]
-fn listens_hear_what_they_asked_for_until_they_end() {
+fn subscriptions_get_what_they_asked_for_until_they_end() {
     let tools = json!({"change": {"method": "notifications/tools/list_changed"}});
     let updated =
         json!({"change": {"method": "notifications/resources/updated", "params": {"uri": "a:b"}}});
@@ -259,7 +259,7 @@ fn listens_hear_what_they_asked_for_until_they_end() {
 }
 
 #[test]
-fn a_resource_that_is_not_there_is_an_invalid_parameter() {
+fn a_missing_resource_is_an_invalid_parameter() {
     let mut server = Lines::start(&json!({"era": "modern", "resources": []}));
     let read = modern(1, "resources/read", json!({"uri": "a:b"}), json!({}));
     let error = server.ask(&read)["error"].clone();

@@ -73,7 +73,7 @@ fn finds(events: &[Event], executions: &[Execution], violations: &[Violation]) {
 }
 
 #[test]
-fn a_call_that_ran_once_and_was_answered_once_is_in_order() {
+fn a_call_that_ran_and_was_answered_once_has_no_findings() {
     finds(&[sent(CALL), result(CALL)], &[ran(CALL)], &[]);
 }
 
@@ -97,7 +97,7 @@ fn a_cancelled_call_may_be_answered_once_or_not() {
 }
 
 #[test]
-fn a_second_answer_is_found() {
+fn a_second_answer_is_reported() {
     let doubled = Violation::Doubled {
         id: ID,
         sent: 1,
@@ -115,7 +115,7 @@ fn a_second_answer_is_found() {
 }
 
 #[test]
-fn an_answer_to_nothing_is_found() {
+fn an_answer_without_a_request_is_reported() {
     finds(&[result(CALL)], &[], &[Violation::Unasked(ID)]);
 }
 
@@ -132,7 +132,7 @@ fn requests_of_one_id_need_one_answer_each() {
 }
 
 #[test]
-fn of_requests_of_one_id_only_as_many_ran_as_the_failures_say() {
+fn runs_of_requests_with_one_id_match_their_answers() {
     let refused = failed("server_start_failed", Outcome::NotSent);
     let events = [sent(CALL), sent(OTHER), result(OTHER), refused];
     finds(&events, &[ran(OTHER)], &[]);
@@ -145,7 +145,7 @@ fn of_requests_of_one_id_only_as_many_ran_as_the_failures_say() {
 }
 
 #[test]
-fn somebody_elses_result_is_found() {
+fn a_result_of_another_client_is_reported() {
     let foreign = Violation::ForeignResult {
         id: ID,
         nonce: OTHER,
@@ -155,7 +155,7 @@ fn somebody_elses_result_is_found() {
 }
 
 #[test]
-fn a_damaged_result_is_found() {
+fn a_damaged_result_is_reported() {
     let state = EchoState::Damaged;
     let damaged = answered(Answer::Echo { nonce: CALL, state });
     finds(
@@ -190,7 +190,7 @@ fn a_call_on_another_server_is_misrouted() {
 }
 
 #[test]
-fn a_call_that_ran_again_is_found_whatever_its_answer() {
+fn a_repeated_call_is_reported_whatever_its_answer() {
     let again = Violation::ExecutedTwice {
         nonce: CALL,
         times: 2,
@@ -203,12 +203,12 @@ fn a_call_that_ran_again_is_found_whatever_its_answer() {
 }
 
 #[test]
-fn a_call_that_nobody_made_is_found() {
+fn a_call_that_no_client_made_is_reported() {
     finds(&[], &[ran(CALL)], &[unasked(CALL)]);
 }
 
 #[test]
-fn a_call_that_was_not_sent_did_not_run() {
+fn a_call_reported_as_not_sent_must_not_have_run() {
     for (code, outcome) in [
         ("overloaded", Outcome::NotSent),
         ("server_start_failed", Outcome::NotSent),
@@ -233,7 +233,7 @@ fn an_unknown_outcome_allows_one_run_or_none() {
 }
 
 #[test]
-fn what_a_server_answered_has_run() {
+fn an_answered_call_must_have_run() {
     let never = Violation::NeverExecuted {
         id: ID,
         answered: 1,
@@ -246,7 +246,7 @@ fn what_a_server_answered_has_run() {
 }
 
 #[test]
-fn a_tool_that_is_there_is_found() {
+fn a_known_tool_must_not_be_reported_as_unknown() {
     let gone = Answer::Failed {
         code: "tool_unknown".into(),
         outcome: Outcome::NotSent,
@@ -259,7 +259,7 @@ fn a_tool_that_is_there_is_found() {
 }
 
 #[test]
-fn only_an_ending_workbench_is_shutting_down() {
+fn shutting_down_is_reported_only_at_the_end() {
     let ending = failed("shutting_down", Outcome::Unknown);
     let events = [sent(CALL), Event::Closing, ending.clone()];
     finds(&events, &[], &[]);
@@ -313,7 +313,7 @@ fn of_two_calls_with_one_id_the_other_may_still_progress() {
 }
 
 #[test]
-fn lines_are_refused_as_often_as_they_are_no_message() {
+fn unrefused_garbage_and_stray_lines_are_reported() {
     finds(&[Event::GarbageSent, Event::GarbageRefused], &[], &[]);
     let garbage = Violation::Garbage {
         sent: 1,
