@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_answered_with_text_of_the_size_that_it_asks_for() {
+    fn a_call_is_answered_with_text_of_the_requested_size() {
         let call = r#"{"jsonrpc":"2.0","id":"7","method":"tools/call","params":{"name":"a_echo_1","arguments":{"bytes":1024}}}"#;
         let legacy = answer(Era::Legacy, call);
         assert_eq!(legacy["id"], "7");

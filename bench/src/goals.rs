@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn native_mode_is_not_judged_by_what_it_cannot_put_off() {
+    fn native_mode_is_not_judged_by_work_it_cannot_defer() {
         for what in NOT_OF_NATIVE {
             let goal = GOALS.iter().find(|goal| goal.what == what).unwrap();
             let [_, relay, workbench, native] = Target::OWN;

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_in_chunks_is_taken_when_it_is_complete() {
+    fn a_chunked_message_is_returned_when_it_is_complete() {
         let text = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
         for end in 0..text.len() {
             let mut buffer = MessageBuffer {

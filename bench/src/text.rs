@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_differ_in_what_a_scanner_meets() {
+    fn texts_differ_in_their_special_bytes() {
         let has = |text: Text, part: &str| text.in_json(1 << 10).contains(part);
         assert!(has(Text::Log, r"\\\\") && has(Text::Log, "é"));
         assert!(has(Text::Json, r#"\\\""#));

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_is_read_in_one_go() {
+    fn expected_members_are_read_in_one_pass() {
         let expected = Some((
             "x".to_owned(),
             "y".to_owned(),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_given_up_on() {
+    fn unexpected_members_give_nothing() {
         for text in [
             "5",
             "{}",

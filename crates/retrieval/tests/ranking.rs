@@ -37,7 +37,7 @@ fn the_development_sets_are_ranked_no_worse_than_before() {
 }
 
 #[test]
-fn a_loss_is_seen() {
+fn a_lower_score_is_detected() {
     let before = recorded().development;
     let worse = Reached {
         ndcg: before.ndcg - 0.02,
@@ -58,7 +58,7 @@ fn first(index: &Index, query: &str) -> Option<(String, String)> {
 }
 
 #[test]
-fn a_name_in_full_is_always_first() {
+fn a_full_name_is_always_the_first_hit() {
     let folders: Vec<PathBuf> = [vec![places::own_set()], places::development_sets()].concat();
     for folder in folders {
         let set = Set::read(&folder).unwrap();
@@ -89,7 +89,7 @@ fn a_name_in_full_is_always_first() {
 
 /// The shares are those of docs/search.md.
 #[test]
-fn the_floor_hardly_loses_answers_and_refuses_queries_that_nothing_answers() {
+fn the_floor_rarely_loses_answers_and_refuses_unanswerable_queries() {
     let folders: Vec<PathBuf> = [vec![places::own_set()], places::development_sets()].concat();
     for folder in folders {
         let set = Set::read(&folder).unwrap();
@@ -134,7 +134,7 @@ fn every_answer_of_a_set_is_one_of_its_tools() {
 }
 
 #[test]
-fn scores_are_counted_as_evaluate_py_counts_them() {
+fn scores_agree_with_evaluate_py() {
     let question = Question {
         qid: "q".into(),
         query: String::new(),
@@ -161,7 +161,7 @@ fn scores_are_counted_as_evaluate_py_counts_them() {
 
 /// A set whose ids are not `server/tool`, with a tool twice, numbers as ids of queries, and no file about servers.
 #[test]
-fn a_set_is_answered_by_its_own_ids() {
+fn hits_are_reported_with_the_ids_of_the_set() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("odd set");
     fs::create_dir_all(&folder).unwrap();
     let tools = r#"{"id":"one","server":"a b","name":"odd tool:x","description":null}

@@ -116,7 +116,7 @@ fn words_find_the_tools_that_are_about_them() {
 }
 
 #[test]
-fn nothing_is_found_by_nothing() {
+fn an_empty_query_finds_nothing() {
     for query in ["", "   ", "xyzzy", "!?", "the of"] {
         let found = search(&index(), query);
         assert_eq!((found.hits, found.matches), (Vec::new(), 0), "{query}");
@@ -178,7 +178,7 @@ fn a_toolbox_and_a_limit_narrow_a_search() {
 }
 
 #[test]
-fn the_order_does_not_depend_on_when_a_server_was_put_in() {
+fn the_order_does_not_depend_on_the_order_of_indexing() {
     let mut other = Index::default();
     for row in SERVERS.iter().rev() {
         put(&mut other, *row);
@@ -211,7 +211,7 @@ fn a_removed_server_leaves_nothing_in_the_index() {
 }
 
 #[test]
-fn tools_that_say_the_same_are_one_hit() {
+fn tools_with_the_same_text_are_one_hit() {
     let mut index = index();
     put(
         &mut index,
@@ -238,7 +238,7 @@ fn tools_that_say_the_same_are_one_hit() {
 }
 
 #[test]
-fn tools_that_say_nothing_are_not_alike() {
+fn tools_without_text_are_not_duplicates() {
     let mut index = Index::default();
     put(&mut index, ("home", "lamp", "Lights", &[("status", "")]));
     put(&mut index, ("home", "door", "Locks", &[("status", "")]));
@@ -249,7 +249,7 @@ fn tools_that_say_nothing_are_not_alike() {
 }
 
 #[test]
-fn an_explanation_adds_up_to_what_the_search_says() {
+fn the_parts_of_an_explanation_add_up_to_the_score() {
     let index = index();
     let query = Query {
         text: "erase a file of mars",
@@ -274,7 +274,7 @@ fn an_explanation_adds_up_to_what_the_search_says() {
 }
 
 #[test]
-fn a_toolbox_in_front_of_server_and_tool_says_which_of_two_is_meant() {
+fn a_toolbox_name_in_the_query_selects_between_duplicates() {
     let mut index = Index::default();
     for toolbox in ["one", "two", "my own"] {
         put(

@@ -25,19 +25,19 @@ fn nested(open: &str, core: &str, close: &str, depth: usize) -> String {
 
 proptest! {
     #[test]
-    fn it_accepts_what_serde_accepts_and_nothing_else(text in damaged()) {
+    fn the_scanner_accepts_exactly_what_serde_accepts(text in damaged()) {
         prop_assert_eq!(parse(text.clone()).is_ok(), is_json(&text));
     }
 
     #[test]
-    fn it_accepts_every_json_text(tokens in odd_tokens(), gaps in gaps()) {
+    fn the_scanner_accepts_every_json_text(tokens in odd_tokens(), gaps in gaps()) {
         let text = spaced(&tokens, &gaps);
         let accepted = parse(text.clone()).map(|it| it.as_str().to_owned());
         prop_assert_eq!(accepted.as_deref(), Ok(text.trim_ascii()));
     }
 
     #[test]
-    fn what_serde_refuses_beyond_the_grammar_is_a_number_out_of_range(tokens in clean_tokens()) {
+    fn serde_only_refuses_more_numbers_out_of_range(tokens in clean_tokens()) {
         let text = tokens.concat();
         prop_assert!(parse(text.clone()).is_ok());
         if let Err(error) = serde_json::from_str::<Value>(&text) {
@@ -186,7 +186,7 @@ fn a_syntax_error_names_its_place() {
 
 /// Where the two differ on purpose.
 #[test]
-fn serde_refuses_some_text_that_is_relayed_all_the_same() {
+fn some_text_that_serde_refuses_is_accepted() {
     let deep = nested("[", "", "]", MAX_DEPTH);
     for text in [
         "1e400",

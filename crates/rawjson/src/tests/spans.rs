@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn our_own_values_are_read_back(value in value()) {
+    fn composed_values_are_read_back(value in value()) {
         let raw = RawJson::of(&value);
         prop_assert_eq!(&serde_json::from_slice::<Value>(raw.as_bytes()).unwrap(), &value);
         prop_assert_eq!(json(raw.as_str()), raw);
@@ -118,7 +118,7 @@ proptest! {
 }
 
 #[test]
-fn kinds_are_told_by_the_value() {
+fn the_kind_follows_from_the_value() {
     let cases = [
         ("null", Kind::Null, "null"),
         ("true", Kind::Boolean, "boolean"),
@@ -140,7 +140,7 @@ fn kinds_are_told_by_the_value() {
 }
 
 #[test]
-fn keys_are_compared_by_what_they_mean() {
+fn keys_are_compared_after_unescaping() {
     let cases = [
         (r#"{"id":1}"#, "id", Some("1")),
         (r#"{"\u0069d":1}"#, "id", Some("1")),
@@ -186,7 +186,7 @@ fn lone_surrogates_are_replaced_in_texts() {
 }
 
 #[test]
-fn one_member_is_replaced_and_the_others_are_kept() {
+fn one_member_is_replaced_and_the_others_are_preserved() {
     let cases = [
         ("{}", r#"{"a":[1]}"#),
         (r#"{"a":1}"#, r#"{"a":[1]}"#),
@@ -206,7 +206,7 @@ fn one_member_is_replaced_and_the_others_are_kept() {
 }
 
 #[test]
-fn an_array_holds_its_elements_as_they_are() {
+fn an_array_has_its_elements_unchanged() {
     let elements = ["1.0", r#"{ "a" : 1 }"#, "[]"].map(json);
     let array = RawJson::array(&elements);
     assert_eq!(array.as_str(), r#"[1.0,{ "a" : 1 },[]]"#);
