@@ -103,4 +103,7 @@ fn the_readme_has_the_measured_tokens_of_a_task() {
     ] {
         assert!(readme.contains(&figure), "{figure} is not in the README");
     }
+    let picture = fs::read_to_string(repository("docs/images/overview.svg")).unwrap();
+    let figure = format!("{} tokens, read now", grouped(opened));
+    assert!(picture.contains(&figure), "{figure} is not in the overview");
 }
