@@ -64,9 +64,21 @@ pub(super) struct UnknownName {
 impl UnknownName {
     /// An unknown toolbox.
     pub(super) fn toolbox(name: &str, config: &Config) -> Self {
+        let what = format!("there is no toolbox `{}`", visible(name));
+        // Commands take the toolbox first, and users often begin with the server.
+        let mut toolboxes = config.toolboxes.values();
+        if let Some(toolbox) = toolboxes.find(|it| it.servers.contains_key(name)) {
+            let (server, of) = (visible(name), visible(toolbox.name.as_str()));
+            return Self {
+                what,
+                remedy: format!(
+                    "`{server}` is a server of the toolbox `{of}`; name the toolbox first"
+                ),
+            };
+        }
         let known = config.toolboxes.keys().map(ToolboxName::as_str);
         Self {
-            what: format!("there is no toolbox `{}`", visible(name)),
+            what,
             remedy: remedy(
                 nearest(name, known),
                 "name a toolbox of the configuration; `mcp-workbench list` shows them",

@@ -69,8 +69,8 @@ impl LocateError {
             }
             Self::VariableMissing { .. } => "correct the path in WORKBENCH_CONFIG, or unset it",
             Self::NothingFound { .. } => {
-                "take over the servers of your MCP clients with `mcp-workbench import`, write a file \
-                 with `mcp-workbench init`, name one with --config, or try `mcp-workbench demo`"
+                "import the servers of your MCP clients with `mcp-workbench import`, write a file with \
+                 `mcp-workbench init`, name one with --config, or try `mcp-workbench demo`"
             }
         }
     }

@@ -386,13 +386,26 @@ fn a_start_that_takes_longer_than_the_timeout_fails() {
 
 #[test]
 fn an_unknown_server_is_refused_with_a_suggestion() {
-    let setup = Setup::one(&Script::new());
-    let journal = setup.journal("dev", "fs");
-    let (finished, _setup) = run(setup, &["doctor", "dev", "sf"]);
-    assert_eq!(exit_code(&finished), 1);
-    let said = "there is no server `sf` in toolbox `dev`";
-    assert!(finished.stderr.contains(said), "{}", finished.stderr);
-    assert!(journal.lines().is_empty(), "nothing was started");
+    let cases: [(&[&str], &str); 2] = [
+        (
+            &["doctor", "dev", "files-"],
+            "there is no server `files-` in toolbox `dev`\n  hint: did you mean `files`?",
+        ),
+        (
+            &["doctor", "files"],
+            "there is no toolbox `files`\n  hint: `files` is a server of the toolbox `dev`; name the toolbox first",
+        ),
+    ];
+    for (arguments, said) in cases {
+        let setup = Setup::new()
+            .toolbox("dev", "d")
+            .server("files", &Script::new());
+        let journal = setup.journal("dev", "files");
+        let (finished, _setup) = run(setup, arguments);
+        assert_eq!(exit_code(&finished), 1);
+        assert!(finished.stderr.contains(said), "{}", finished.stderr);
+        assert!(journal.lines().is_empty(), "nothing was started");
+    }
 }
 
 #[test]
