@@ -28,6 +28,8 @@ pub(in crate::cli) fn configuration(program: &str) -> String {
         .collect();
     let configuration = json!({
         "_client": client_entry(program),
+        // As `init` writes it, so that the demo shows what a new configuration costs.
+        "openDetail": "compact",
         "toolboxes": {
             TOOLBOX: { "description": DESCRIPTION, "mcpServers": servers }
         }
@@ -93,6 +95,7 @@ mod tests {
                 "_client": { "mcpServers": { "workbench": {
                     "command": program, "args": ["serve", "--demo"]
                 } } },
+                "openDetail": "compact",
                 "toolboxes": { "desk": {
                     "description": DESCRIPTION,
                     "mcpServers": {
