@@ -71,7 +71,7 @@ fn a_server_is_added_to_yaml_and_every_other_byte_stays() {
     let entry =
         json!({"name": "workbench", "cmd": "/bin/w", "args": ["--config", "/c"], "envs": {}});
     let text = set(ClientName::Goose, GOOSE, &entry);
-    let added = "    workbench:\n      name: \"workbench\"\n      cmd: \"/bin/w\"\n      args:\n        - \"--config\"\n        - \"/c\"\n      envs:\n        {}\n";
+    let added = "    workbench:\n      name: \"workbench\"\n      cmd: \"/bin/w\"\n      args:\n        - \"--config\"\n        - \"/c\"\n      envs: {}\n";
     let (before, after) = text.split_once(added).expect("the entry is there");
     assert_eq!(format!("{before}{after}"), GOOSE);
     assert!(before.ends_with("b: {type: builtin}\n"), "{text}");

@@ -263,11 +263,13 @@ pub(in crate::clients) fn yaml(value: &Value, depth: usize) -> String {
     let indent = "  ".repeat(depth);
     match value {
         Value::Object(members) if !members.is_empty() => {
-            let members = members.iter().map(|(key, value)| match value {
-                Value::Object(_) | Value::Array(_) => {
-                    format!("{indent}{}:\n{}", quoted_key(key), yaml(value, depth + 1))
+            let members = members.iter().map(|(key, value)| {
+                let key = quoted_key(key);
+                if has_lines(value) {
+                    format!("{indent}{key}:\n{}", yaml(value, depth + 1))
+                } else {
+                    format!("{indent}{key}: {value}\n")
                 }
-                plain => format!("{indent}{}: {plain}\n", quoted_key(key)),
             });
             members.collect()
         }
@@ -279,6 +281,15 @@ pub(in crate::clients) fn yaml(value: &Value, depth: usize) -> String {
             items.collect()
         }
         plain => format!("{indent}{plain}\n"),
+    }
+}
+
+/// Returns true if a value has lines of its own. Empty maps and lists are written behind their key.
+fn has_lines(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => !members.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => false,
     }
 }
 
