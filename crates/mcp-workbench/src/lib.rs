@@ -90,7 +90,7 @@ pub mod internal {
     pub mod wire {
         pub use crate::wire::{
             Answer, Frame, Line, LineFramer, MAX_FRAME_BYTES, Message, ParseError, Request,
-            RequestId, Response, error, notification, parse_mended, request, result,
+            RequestId, Response, error, notification, parse_repaired, request, result,
         };
     }
 }

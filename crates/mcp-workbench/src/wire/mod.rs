@@ -6,26 +6,26 @@ pub(crate) mod code;
 mod compose;
 mod lines;
 mod marks;
-mod mend;
 mod message;
 mod outbox;
 mod outline;
 mod own;
 mod recover;
+mod repair;
 mod sse;
 
 pub use compose::{Frame, error, notification, request, result};
 pub(crate) use compose::{MetaText, Outgoing, Params, error_as_sent};
 pub use lines::{Line, LineFramer, MAX_FRAME_BYTES};
 pub(crate) use marks::ResultMarks;
-pub use mend::parse_mended;
-pub(crate) use mend::parse_on_one_line;
 pub use message::{Answer, Message, ParseError, Request, RequestId, Response};
 pub(crate) use message::{InvalidMessage, Notification};
 pub(crate) use outbox::{FrameTicket, Outbox};
 pub(crate) use outline::{CallOutline, Level, Outlined};
 pub(crate) use own::own;
 pub(crate) use recover::{id_from_head, id_from_tail, recover_answer_id, recover_id};
+pub(crate) use repair::parse_on_one_line;
+pub use repair::parse_repaired;
 pub(crate) use sse::{EventParser, StreamEvent};
 
 #[cfg(test)]

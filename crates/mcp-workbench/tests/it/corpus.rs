@@ -1,5 +1,5 @@
 //! A short deterministic run of the fuzz corpus: every input, and mutations of it from a fixed seed,
-//! through framing, messages, mending, splicing, the configuration and expansion. Nothing panics, what
+//! through framing, messages, repairing, splicing, the configuration and expansion. Nothing panics, what
 //! comes out is valid, and what is not ours to change is not changed. `./scripts/fuzz` runs the same for
 //! longer and from other seeds.
 
@@ -12,7 +12,7 @@ use mcp_workbench::internal::{
     config::{self, Environment, Loaded, Problems, Transport},
     meta,
     wire::{
-        self, Answer, Line, LineFramer, Message, ParseError, RequestId, Response, parse_mended,
+        self, Answer, Line, LineFramer, Message, ParseError, RequestId, Response, parse_repaired,
     },
 };
 use serde::de::IgnoredAny;
@@ -207,14 +207,14 @@ fn check_message(text: &[u8]) {
         Err(ScanError::Syntax(at)) => assert!(*at <= text.len() && !is_json(text)),
     }
     let strict = Message::parse(&frame);
-    let mended = parse_mended(&frame);
+    let repaired = parse_repaired(&frame);
     match (&strict, &json) {
         (Err(ParseError::NotJson(_)), _) => {}
         // A message lies in an object, which counts.
-        (_, Ok(_)) => assert!(!matches!(mended, Err(ParseError::NotJson(_)))),
-        (_, Err(error)) => panic!("a message that is no JSON: {error}"),
+        (_, Ok(_)) => assert!(!matches!(repaired, Err(ParseError::NotJson(_)))),
+        (_, Err(error)) => panic!("a message that is not JSON: {error}"),
     }
-    match mended {
+    match repaired {
         Ok(message) => check_answers(&message),
         Err(ParseError::Invalid(invalid)) => check_refusal(invalid.id.as_ref()),
         Err(ParseError::NotJson(_)) => assert!(strict.is_err()),

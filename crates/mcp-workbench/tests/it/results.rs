@@ -37,7 +37,7 @@ fn results_come_back_byte_for_byte() {
 }
 
 /// Text as the server wrote it inside a JSON string (`$xHH` is a raw byte), and as it must arrive.
-const MENDED: &[(&str, &str)] = &[
+const REPAIRED: &[(&str, &str)] = &[
     (r"\\ud800", "\u{fffd}"),
     (r"\\uDFFF", "\u{fffd}"),
     (r"a\\ud800b", "a\u{fffd}b"),
@@ -54,10 +54,10 @@ const MENDED: &[(&str, &str)] = &[
 
 #[test]
 fn only_invalid_text_is_repaired() {
-    let names: Vec<String> = (0..MENDED.len()).map(|n| format!("row{n}")).collect();
+    let names: Vec<String> = (0..REPAIRED.len()).map(|n| format!("row{n}")).collect();
     let listed: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut script = Script::named(&listed);
-    for (name, (written, _)) in names.iter().zip(MENDED) {
+    for (name, (written, _)) in names.iter().zip(REPAIRED) {
         let line = format!(
             r#"{{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"{written}\"}}],\"n\":1e400,\"k{written}\":1}}}}"#
         );
@@ -65,7 +65,7 @@ fn only_invalid_text_is_repaired() {
     }
     let mut workbench = Setup::one(&script).connect();
     workbench.open("dev");
-    for (name, (written, arrived)) in names.iter().zip(MENDED) {
+    for (name, (written, arrived)) in names.iter().zip(REPAIRED) {
         let result = workbench.use_tool(name, "{}");
         assert_eq!(result.text(), *arrived, "{written}");
         assert!(result.raw.contains(r#","n":1e400,"#), "{}", result.raw);

@@ -6,7 +6,7 @@ use rawjson::{Kind, RawJson, ScanError};
 
 use super::super::{
     Answer, InvalidMessage, Message, Notification, ParseError, Request, RequestId, Response,
-    message::MessageFault, parse_mended,
+    message::MessageFault, parse_repaired,
 };
 use crate::wire::ResultMarks;
 
@@ -25,7 +25,7 @@ fn id(text: &str) -> RequestId {
 /// Both ways to read a message agree.
 fn parse(text: &str) -> Result<Message, ParseError> {
     let parsed = Message::parse(&frame(text));
-    assert_eq!(parse_mended(&frame(text)), parsed, "{text}");
+    assert_eq!(parse_repaired(&frame(text)), parsed, "{text}");
     parsed
 }
 
@@ -278,8 +278,8 @@ fn a_syntax_error_comes_before_other_faults() {
 #[test]
 fn raw_control_characters_in_an_envelope_are_repaired() {
     let text = "{\"a\\u0062\t\":1,\"jsonrpc\":\"2.0\",\"id\":\"x\t\",\"method\":\"\\n\t\"}";
-    let Ok(Message::Request(request)) = parse_mended(&frame(text)) else {
-        panic!("not mended");
+    let Ok(Message::Request(request)) = parse_repaired(&frame(text)) else {
+        panic!("not repaired");
     };
     assert_eq!(request.id, id(r#""x\u0009""#));
     assert_eq!(request.method, "\n\t");
@@ -289,7 +289,7 @@ fn raw_control_characters_in_an_envelope_are_repaired() {
         fault: MessageFault::Version,
     };
     assert_eq!(
-        parse_mended(&frame(invalid)),
+        parse_repaired(&frame(invalid)),
         Err(ParseError::Invalid(expected))
     );
 }

@@ -6,7 +6,7 @@ use rawjson::{MAX_DEPTH, RawJson, ScanError};
 use serde::de::IgnoredAny;
 
 use super::{
-    super::{Message, ParseError, parse_mended},
+    super::{Message, ParseError, parse_repaired},
     generate::damaged,
 };
 
@@ -20,8 +20,8 @@ proptest! {
         let bytes = Bytes::from(bytes);
         let json = RawJson::parse(&bytes).is_ok();
         let message = Message::parse(&bytes).is_ok();
-        let mended = parse_mended(&bytes).is_ok();
-        prop_assert!(!message || (json && mended));
+        let repaired = parse_repaired(&bytes).is_ok();
+        prop_assert!(!message || (json && repaired));
     }
 
     #[test]
@@ -31,8 +31,8 @@ proptest! {
         frame.extend(text);
         let frame = Bytes::from(frame);
         let message = Message::parse(&frame).is_ok();
-        let mended = parse_mended(&frame).is_ok();
-        prop_assert!(!message || (mended && is_json(&frame)));
+        let repaired = parse_repaired(&frame).is_ok();
+        prop_assert!(!message || (repaired && is_json(&frame)));
     }
 }
 
@@ -43,9 +43,9 @@ fn depth_counts_from_the_message() {
         format!(r#"{{"jsonrpc":"2.0","method":"m","params":{params}}}"#)
     };
     let fits = Bytes::from(message(MAX_DEPTH - 1));
-    assert!(Message::parse(&fits).is_ok() && parse_mended(&fits).is_ok());
+    assert!(Message::parse(&fits).is_ok() && parse_repaired(&fits).is_ok());
     let too_deep = Bytes::from(message(MAX_DEPTH));
     let refused = Err(ParseError::NotJson(ScanError::TooDeep));
     assert_eq!(Message::parse(&too_deep), refused);
-    assert_eq!(parse_mended(&too_deep), refused);
+    assert_eq!(parse_repaired(&too_deep), refused);
 }

@@ -86,7 +86,7 @@ fn nul_bytes() -> Row {
     Row {
         number: "F31a",
         fault: "writes NUL bytes, on lines of their own and inside the text of its answer",
-        outcome: "the call is answered at once: mended, or invalid_response",
+        outcome: "the call is answered at once: repaired, or invalid_response",
         bound: SOON,
         faulty: |setup| {
             let text = r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"a$x00b"}]}}"#;

@@ -57,7 +57,7 @@ fn every_way_of_saving_a_file_is_detected() {
 fn an_invalid_file_is_reported_and_the_last_configuration_stays() {
     let setup = Setup::one(&Script::new());
     let mut edited = Edited::of(&setup);
-    let good = described(&mut edited, "mended");
+    let good = described(&mut edited, "repaired");
     let mut workbench = setup.connect();
     workbench.open("dev");
     let before = pid(&mut workbench, "fs");
@@ -76,7 +76,7 @@ fn an_invalid_file_is_reported_and_the_last_configuration_stays() {
     assert_eq!(pid(&mut workbench, "fs"), before);
     fs::write(&edited.file, good).unwrap();
     wait_count(&workbench, TAKEN_UP, 1);
-    assert_eq!(description(&mut workbench), "mended");
+    assert_eq!(description(&mut workbench), "repaired");
     assert_eq!(pid(&mut workbench, "fs"), before);
 }
 

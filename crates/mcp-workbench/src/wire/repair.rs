@@ -13,13 +13,13 @@ use super::{
     message::{Envelope, Message, ParseError, Scanned},
 };
 
-/// Parses a message of a server, mended where that is possible.
-pub fn parse_mended(frame: &Bytes) -> Result<Message, ParseError> {
+/// Parses a message of a server, repaired where that is possible.
+pub fn parse_repaired(frame: &Bytes) -> Result<Message, ParseError> {
     let scanned = Envelope::scan(frame, None)?;
     if scanned.utf8.is_err() {
-        return parse_mended(&replace_invalid_utf8(frame));
+        return parse_repaired(&replace_invalid_utf8(frame));
     }
-    mended(frame, scanned)
+    repaired(frame, scanned)
 }
 
 /// Parses a message of a server. What is relayed of it has to fit on one line, so white space between tokens
@@ -31,15 +31,15 @@ pub(crate) fn parse_on_one_line(text: &Bytes) -> Result<Message, ParseError> {
     let scanned = Envelope::scan(text, None)?;
     if scanned.has_line_ends {
         let value = RawJson::trusted(text.clone());
-        return parse_mended(value.minified().as_bytes());
+        return parse_repaired(value.minified().as_bytes());
     }
     if scanned.utf8.is_err() {
-        return parse_mended(&replace_invalid_utf8(text));
+        return parse_repaired(&replace_invalid_utf8(text));
     }
-    mended(text, scanned)
+    repaired(text, scanned)
 }
 
-fn mended(frame: &Bytes, scanned: Scanned) -> Result<Message, ParseError> {
+fn repaired(frame: &Bytes, scanned: Scanned) -> Result<Message, ParseError> {
     if !scanned.flaws.any() {
         return Ok(scanned.envelope.into_message(frame)?);
     }

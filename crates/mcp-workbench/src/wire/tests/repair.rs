@@ -6,7 +6,7 @@ use rawjson::{RawJson, ScanError};
 use serde_json::Value;
 
 use super::{
-    super::{Answer, Message, ParseError, Response, parse_mended},
+    super::{Answer, Message, ParseError, Response, parse_repaired},
     generate::{damaged, object_text},
 };
 
@@ -17,8 +17,8 @@ fn answer(result: &[u8]) -> Bytes {
     frame.into()
 }
 
-fn mended(result: &[u8]) -> Option<RawJson> {
-    match parse_mended(&answer(result)) {
+fn repaired(result: &[u8]) -> Option<RawJson> {
+    match parse_repaired(&answer(result)) {
         Ok(Message::Response(Response {
             answer: Answer::Result(result),
             ..
@@ -27,7 +27,7 @@ fn mended(result: &[u8]) -> Option<RawJson> {
     }
 }
 
-/// Strings with everything that can be wrong with them, none of it beyond mending.
+/// Strings with everything that can be wrong with them, none of it beyond repair.
 fn flawed_string() -> impl Strategy<Value = Vec<u8>> {
     let pieces: [&[u8]; 14] = [
         b"a",
@@ -68,21 +68,21 @@ proptest! {
     #[test]
     fn valid_text_is_not_changed(object in object_text()) {
         let frame = answer(object.as_bytes());
-        let found = mended(object.as_bytes()).unwrap();
+        let found = repaired(object.as_bytes()).unwrap();
         prop_assert_eq!(found.as_str(), &object);
-        prop_assert_eq!(parse_mended(&frame), Message::parse(&frame));
+        prop_assert_eq!(parse_repaired(&frame), Message::parse(&frame));
     }
 
     #[test]
     fn every_flaw_is_repaired(object in flawed_object()) {
-        let mended = mended(&object).expect("nothing in it is beyond mending");
-        prop_assert!(serde_json::from_slice::<Value>(mended.as_bytes()).is_ok(), "{mended:?}");
+        let repaired = repaired(&object).expect("nothing in it is beyond repair");
+        prop_assert!(serde_json::from_slice::<Value>(repaired.as_bytes()).is_ok(), "{repaired:?}");
     }
 
     #[test]
     fn repairing_twice_changes_nothing(object in flawed_object()) {
-        let once = mended(&object).unwrap();
-        prop_assert_eq!(mended(once.as_bytes()).unwrap(), once);
+        let once = repaired(&object).unwrap();
+        prop_assert_eq!(repaired(once.as_bytes()).unwrap(), once);
     }
 
     #[test]
@@ -94,20 +94,20 @@ proptest! {
         let frame = Bytes::from(frame);
         let clean = frame.iter().all(|byte| *byte >= 0x20) && std::str::from_utf8(&frame).is_ok();
         prop_assert_eq!(Message::parse(&frame).is_ok(), clean);
-        let Ok(Message::Notification(notification)) = parse_mended(&frame) else {
-            return Err(TestCaseError::fail("nothing in it is beyond mending"));
+        let Ok(Message::Notification(notification)) = parse_repaired(&frame) else {
+            return Err(TestCaseError::fail("nothing in it is beyond repair"));
         };
-        let object = mended(&[b"{\"m\":", &method[..], b"}"].concat()).unwrap();
+        let object = repaired(&[b"{\"m\":", &method[..], b"}"].concat()).unwrap();
         let value = object.member("m").unwrap();
         prop_assert_eq!(value.as_text().unwrap(), notification.method);
     }
 
     #[test]
     fn repaired_text_is_json(text in damaged()) {
-        if let Some(mended) = mended(&text)
-            && let Err(error) = serde_json::from_slice::<Value>(mended.as_bytes())
+        if let Some(repaired) = repaired(&text)
+            && let Err(error) = serde_json::from_slice::<Value>(repaired.as_bytes())
         {
-            prop_assert!(error.to_string().starts_with("number out of range"), "{error} {mended:?}");
+            prop_assert!(error.to_string().starts_with("number out of range"), "{error} {repaired:?}");
         }
     }
 }
@@ -147,7 +147,7 @@ fn flaws_are_repaired_in_place() {
         ),
     ];
     for (object, expected) in cases {
-        let found = mended(object).unwrap();
+        let found = repaired(object).unwrap();
         assert_eq!(found.as_str(), expected, "{}", object.escape_ascii());
     }
 }
@@ -163,7 +163,7 @@ fn text_that_is_not_json_is_not_repaired() {
         b"{\"a\":1}\xff",
     ];
     for object in cases {
-        let refused = parse_mended(&answer(object));
+        let refused = parse_repaired(&answer(object));
         assert!(
             matches!(refused, Err(ParseError::NotJson(ScanError::Syntax(_)))),
             "{}: {refused:?}",
@@ -180,5 +180,5 @@ fn raw_control_characters_are_repaired_only_for_servers() {
         Message::parse(&frame),
         Err(ParseError::NotJson(_))
     ));
-    assert!(parse_mended(&frame).is_ok());
+    assert!(parse_repaired(&frame).is_ok());
 }
