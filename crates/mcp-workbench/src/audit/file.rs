@@ -199,14 +199,14 @@ pub(super) fn is_same(_: &File, path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::NotedArguments;
+    use crate::config::AuditArguments;
 
     fn audit(folder: &Path, files: u32) -> Audit {
         Audit {
             file: folder.join("sub/audit.jsonl"),
             max_bytes: 100,
             files,
-            arguments: NotedArguments::Shape,
+            arguments: AuditArguments::Shape,
         }
     }
 

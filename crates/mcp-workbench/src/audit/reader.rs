@@ -189,7 +189,7 @@ mod tests {
     use std::{fs, io::Write};
 
     use super::*;
-    use crate::config::NotedArguments;
+    use crate::config::AuditArguments;
 
     fn read_all(reader: &mut LogReader) -> Vec<String> {
         let lines = std::iter::from_fn(|| reader.next_line().unwrap());
@@ -204,7 +204,7 @@ mod tests {
             file: file.clone(),
             max_bytes: 100,
             files: 5,
-            arguments: NotedArguments::Shape,
+            arguments: AuditArguments::Shape,
         };
         assert!(LogReader::new(&audit).is_missing());
         fs::write(numbered(&file, 2), "{\"n\":1}\n{\"n\":2}\n").unwrap();

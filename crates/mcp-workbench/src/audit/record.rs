@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     call::{ClientHandle, ClientIdentity, Principal},
-    config::{NotedArguments, Secrets},
+    config::{AuditArguments, Secrets},
     era::{ResultType, result_type},
     wire::ResultMarks,
 };
@@ -46,7 +46,7 @@ pub(crate) enum AuditOutcome {
 pub(super) struct LineFormat {
     /// Values that must not be in the log.
     pub(super) secrets: Secrets,
-    pub(super) arguments: NotedArguments,
+    pub(super) arguments: AuditArguments,
 }
 
 pub(super) struct Record {
@@ -267,7 +267,7 @@ fn write_tool(line: &mut Vec<u8>, tool: &ToolIdentifier, format: &LineFormat) {
 fn write_arguments(line: &mut Vec<u8>, arguments: &RawJson, format: &LineFormat) {
     line.extend_from_slice(br#""shape":"#);
     write_shape(line, arguments, &format.secrets);
-    let has_values = format.arguments == NotedArguments::Values;
+    let has_values = format.arguments == AuditArguments::Values;
     // Large values would make the log useless; their shape is recorded in any case.
     if !has_values || arguments.as_bytes().len() > MAX_VALUES {
         return;

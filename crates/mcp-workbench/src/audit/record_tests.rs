@@ -10,7 +10,7 @@ fn raw(text: &str) -> RawJson {
     RawJson::parse(&text.to_owned().into()).unwrap()
 }
 
-pub(in crate::audit) fn format(arguments: NotedArguments) -> LineFormat {
+pub(in crate::audit) fn format(arguments: AuditArguments) -> LineFormat {
     let mut secrets = Secrets::default();
     secrets.add("TOKEN", "hunter2-hunter2");
     LineFormat { secrets, arguments }
@@ -47,7 +47,7 @@ fn line(record: &Record, format: &LineFormat) -> String {
 
 #[test]
 fn a_line_has_its_members_in_order() {
-    let format = format(NotedArguments::Shape);
+    let format = format(AuditArguments::Shape);
     let mut record = record("read_file", r#"{"path":"/x","limit":10}"#, &format);
     let start = concat!(
         r#"{"time":"2025-11-15T19:16:26.890Z","#,
@@ -74,7 +74,7 @@ fn a_line_has_its_members_in_order() {
 
 #[test]
 fn names_and_values_contain_no_secrets_whatever_their_size() {
-    let format = format(NotedArguments::Values);
+    let format = format(AuditArguments::Values);
     let (small, large) = (10, MAX_COPY);
     for length in [small, large] {
         let filler = "x".repeat(length);
@@ -93,7 +93,7 @@ fn names_and_values_contain_no_secrets_whatever_their_size() {
 
 #[test]
 fn a_record_of_a_large_request_is_small() {
-    let format = format(NotedArguments::Shape);
+    let format = format(AuditArguments::Shape);
     let long = "n".repeat(MAX_COPY + 1);
     let by_name = record(&long, "{}", &format);
     assert!(by_name.size() < 2048, "{}", by_name.size());

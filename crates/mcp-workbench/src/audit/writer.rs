@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use crate::{
         audit::record::tests::{format, record},
-        config::NotedArguments,
+        config::AuditArguments,
     };
 
     fn writer_without_thread() -> Writer {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     fn put(writer: &Writer, arguments: &str) {
-        let format = format(NotedArguments::Shape);
+        let format = format(AuditArguments::Shape);
         writer.write(Box::new(record("read", arguments, &format)));
     }
 
@@ -301,7 +301,7 @@ mod tests {
             file: folder.path().join("audit.jsonl"),
             max_bytes: 10_000_000,
             files: 1,
-            arguments: NotedArguments::Shape,
+            arguments: AuditArguments::Shape,
         };
         let format = Arc::new(format(audit.arguments));
         let writer = Writer::start(audit.clone(), Arc::clone(&format));
@@ -333,10 +333,10 @@ mod tests {
             file: folder.path().join("audit.jsonl"),
             max_bytes: 10_000_000,
             files: 1,
-            arguments: NotedArguments::Shape,
+            arguments: AuditArguments::Shape,
         };
         let file = audit.file.clone();
-        let writer = Writer::start(audit, Arc::new(format(NotedArguments::Shape)));
+        let writer = Writer::start(audit, Arc::new(format(AuditArguments::Shape)));
         put(&writer, "{}");
         let ended = writer.ended.lock().unwrap().take().unwrap();
         drop(writer);

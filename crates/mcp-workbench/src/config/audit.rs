@@ -18,12 +18,12 @@ pub struct Audit {
     pub max_bytes: u64,
     /// The total number of files.
     pub files: u32,
-    pub arguments: NotedArguments,
+    pub arguments: AuditArguments,
 }
 
 /// The part of a call's arguments that is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotedArguments {
+pub enum AuditArguments {
     Shape,
     Values,
 }

@@ -38,7 +38,7 @@ mod watch;
 mod written_entry;
 
 pub(crate) use access::{AccessFault, foreign_writer};
-pub(crate) use audit::{Audit, NotedArguments};
+pub(crate) use audit::{Audit, AuditArguments};
 pub(crate) use child_env::EnvFileError;
 pub(crate) use detail::Detail;
 pub(crate) use edit::{

@@ -14,8 +14,8 @@ use super::{
     reader::{Entry, Node, Reader, is_null},
     server,
     types::{
-        AUDIT_BYTES, AUDIT_FILES, NAME_LIMITS, OPEN_WAITS, RawAudit, RawAuditDetails, RawConfig,
-        RawConnect, RawNotedArguments, RawPin, RawToolMode, RawToolbox,
+        AUDIT_BYTES, AUDIT_FILES, NAME_LIMITS, OPEN_WAITS, RawAudit, RawAuditArguments,
+        RawAuditDetails, RawConfig, RawConnect, RawPin, RawToolMode, RawToolbox,
     },
 };
 use crate::{
@@ -219,7 +219,7 @@ pub(super) fn pin(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawPin> {
 /// Reads `audit`.
 fn audit(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawAudit> {
     match node.value {
-        Value::BooleanLit(boolean) => return Some(RawAudit::Noted(boolean.value)),
+        Value::BooleanLit(boolean) => return Some(RawAudit::Enabled(boolean.value)),
         Value::Object(_) => {}
         _ => {
             reader.wrong_type(node, "a boolean or an object");
@@ -240,18 +240,18 @@ fn audit(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawAudit> {
                 let (least, most) = AUDIT_FILES.into_inner();
                 details.files = reader.positive(node, least, most);
             }
-            "arguments" => details.arguments = noted_arguments(reader, node),
+            "arguments" => details.arguments = audit_arguments(reader, node),
             _ => unknown_key(reader, entry, Scope::Audit, AUDIT_KEYS),
         }
     }
     Some(RawAudit::Details(details))
 }
 
-fn noted_arguments(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawNotedArguments> {
+fn audit_arguments(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawAuditArguments> {
     let word = reader.text(node)?.written;
     let fault = match word.as_str() {
-        "shape" => return Some(RawNotedArguments::Shape),
-        "values" => return Some(RawNotedArguments::Values),
+        "shape" => return Some(RawAuditArguments::Shape),
+        "values" => return Some(RawAuditArguments::Values),
         _ => ValueFault::UnknownWord {
             near: nearest(&word, NOTED_ARGUMENTS.iter().copied()),
             found: word,

@@ -113,7 +113,7 @@ pub(in crate::config) struct RawConfig {
 #[cfg_attr(test, schemars(rename = "Audit", untagged))]
 pub(in crate::config) enum RawAudit {
     /// A log with the defaults (`true`), or none (`false`).
-    Noted(bool),
+    Enabled(bool),
     /// A log with these settings.
     Details(RawAuditDetails),
 }
@@ -137,14 +137,14 @@ pub(in crate::config) struct RawAuditDetails {
     pub(in crate::config) files: Option<u64>,
     /// The part of the arguments that is logged.
     #[cfg_attr(test, schemars(extend("default" = "shape")))]
-    pub(in crate::config) arguments: Option<RawNotedArguments>,
+    pub(in crate::config) arguments: Option<RawAuditArguments>,
 }
 
 /// The part of the arguments that is logged: `shape` is their names and types, `values` is everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(test, derive(JsonSchema))]
-#[cfg_attr(test, schemars(rename = "NotedArguments", rename_all = "camelCase"))]
-pub(in crate::config) enum RawNotedArguments {
+#[cfg_attr(test, schemars(rename = "AuditArguments", rename_all = "camelCase"))]
+pub(in crate::config) enum RawAuditArguments {
     Shape,
     Values,
 }

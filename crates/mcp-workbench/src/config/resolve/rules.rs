@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use super::{EntryVariables, Resolver, clean};
 use crate::config::{
-    audit::{Audit, DEFAULT_FILE, DEFAULT_FILES, DEFAULT_MAX_BYTES, NotedArguments},
+    audit::{Audit, AuditArguments, DEFAULT_FILE, DEFAULT_FILES, DEFAULT_MAX_BYTES},
     permissions::{PermissionRule, Permissions},
     problems::{SourceLocation, ValueFault},
-    raw::{RawAudit, RawAuditDetails, RawNotedArguments, RawPermissions, Text},
+    raw::{RawAudit, RawAuditArguments, RawAuditDetails, RawPermissions, Text},
 };
 
 impl Resolver<'_> {
@@ -41,8 +41,8 @@ impl Resolver<'_> {
     pub(super) fn audit(&mut self, raw: &RawAudit) -> Option<Audit> {
         let nothing = RawAuditDetails::default();
         let details = match raw {
-            RawAudit::Noted(false) => return None,
-            RawAudit::Noted(true) => &nothing,
+            RawAudit::Enabled(false) => return None,
+            RawAudit::Enabled(true) => &nothing,
             RawAudit::Details(details) => details,
         };
         let named = self.path(&mut EntryVariables::default(), details.file.as_ref());
@@ -53,8 +53,8 @@ impl Resolver<'_> {
             max_bytes: details.max_bytes.unwrap_or(DEFAULT_MAX_BYTES),
             files: files.unwrap_or(DEFAULT_FILES),
             arguments: match details.arguments {
-                Some(RawNotedArguments::Values) => NotedArguments::Values,
-                Some(RawNotedArguments::Shape) | None => NotedArguments::Shape,
+                Some(RawAuditArguments::Values) => AuditArguments::Values,
+                Some(RawAuditArguments::Shape) | None => AuditArguments::Shape,
             },
         })
     }
