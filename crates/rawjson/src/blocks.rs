@@ -7,7 +7,7 @@ pub(crate) const SHORT: usize = 16;
 /// The number of bytes in a long block: one bit each in a `u64`.
 pub(crate) const LONG: usize = 64;
 
-/// Returns how many bytes of a string stand for themselves: up to a quote, a backslash or a control character.
+/// Returns the number of bytes before the first quote, backslash or control character.
 pub(crate) fn plain_length(bytes: &[u8]) -> usize {
     let mut at = 0;
     while let Some(block) = ShortBlock::at(bytes, at) {
@@ -30,15 +30,15 @@ pub(crate) struct ShortBlock {
 }
 
 impl ShortBlock {
-    /// Returns the block at `at`; nothing if there are fewer bytes.
+    /// Returns the block at `at`, or `None` if there are fewer bytes.
     #[inline]
     pub(crate) fn at(text: &[u8], at: usize) -> Option<Self> {
         let bytes = text.get(at..)?.first_chunk()?;
         Some(Self::of(bytes))
     }
 
-    /// Returns the bytes from `at` on, if there are some, but fewer than a block has. The block ends with the text, so that no byte
-    /// has to be copied; nothing if the text is too short for that.
+    /// Returns the block of the last bytes from `at` on, if they are fewer than a block. It is read so that it ends with the
+    /// text, which needs no copy; `None` if the text is too short for that.
     #[inline]
     pub(crate) fn last(text: &[u8], at: usize) -> Option<Self> {
         let missing = (at + SHORT).checked_sub(text.len())?;
@@ -66,12 +66,12 @@ impl ShortBlock {
 #[derive(Clone, Copy)]
 pub(crate) struct LongBlock<'a> {
     bytes: &'a [u8; LONG],
-    /// The number of bytes of the block that are in front of the part that it is for.
+    /// The number of bytes of the block before the requested part.
     skipped: u32,
 }
 
 impl<'a> LongBlock<'a> {
-    /// Returns the block at `at`, of a text that has at least one block. Masks are 0 behind the end of the text.
+    /// Returns the block at `at` of a text that has at least one block. Masks are 0 beyond the end of the text.
     #[inline]
     pub(crate) fn at(text: &'a [u8], at: usize) -> Option<Self> {
         let rest = text.get(at..)?;

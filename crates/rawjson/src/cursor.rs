@@ -1,10 +1,10 @@
-//! A way through a value in one go, for those who know what they expect and give up on anything else.
+//! Reads a value of an expected shape in one pass, and gives up on any other shape.
 
 use std::borrow::Cow;
 
 use crate::{Kind, RawJson, Scanner};
 
-/// A place in a value that is known to be valid.
+/// A position in a value that is known to be valid.
 pub struct Cursor<'a> {
     value: &'a RawJson,
     scanner: Scanner<'a>,
@@ -20,8 +20,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes through the object at the cursor. For each member `visit` gets the key and has to move past the value.
-    /// Nothing if there is no object, a key is written with escapes, or a visit gives up.
+    /// Visits the members of the object at the cursor. `visit` gets the key and must skip the value. Returns `None` if
+    /// there is no object, a key has escapes, or a visit gives up.
     pub fn members(&mut self, visit: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
         let plain_key = |cursor: &mut Self| {
             let (key, end) = cursor.plain_string(cursor.at)?;
@@ -31,7 +31,7 @@ impl<'a> Cursor<'a> {
         self.members_by(plain_key, visit)
     }
 
-    /// Goes through the object at the cursor like [`Cursor::members`], whose keys may be written with escapes.
+    /// Visits the members of the object at the cursor like [`Cursor::members`], and accepts keys with escapes.
     pub fn members_with_any_keys(
         &mut self,
         visit: impl FnMut(&mut Self, Cow<'a, str>) -> Option<()>,
@@ -39,7 +39,7 @@ impl<'a> Cursor<'a> {
         self.members_by(Self::any_text, visit)
     }
 
-    /// Goes through the object at the cursor. `read_key` has to move past each key.
+    /// Visits the members of the object at the cursor. `read_key` must skip each key.
     #[inline]
     fn members_by<Key>(
         &mut self,
@@ -70,7 +70,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes through the array at the cursor. `visit` has to move past each element.
+    /// Visits the elements of the array at the cursor. `visit` must skip each element.
     pub fn elements(&mut self, mut visit: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         let mut at = self.scanner.expect(self.at, b'[').ok()?;
         at = self.scanner.blanks(at);
@@ -90,7 +90,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// What begins at the cursor.
+    /// Returns the type of the value at the cursor.
     pub fn kind(&self) -> Option<Kind> {
         let rest = self.value.as_bytes().get(self.at..)?;
         Some(match rest.first()? {
@@ -103,13 +103,13 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Moves past a value, and returns it as it is written.
+    /// Skips a value and returns it as written.
     pub fn written(&mut self) -> Option<&'a [u8]> {
         let start = self.move_past_value()?;
         Some(&self.scanner.bytes()[start..self.at])
     }
 
-    /// Moves past a string, and returns its text: borrowed if that is how it is written.
+    /// Skips a string and returns its text, borrowed if it has no escapes.
     pub fn any_text(&mut self) -> Option<Cow<'a, str>> {
         let start = self.at;
         self.at = self.scanner.string(start).ok()?;
@@ -121,14 +121,14 @@ impl<'a> Cursor<'a> {
         Some(Cow::Owned(RawJson::trusted(string).as_text()?.into_owned()))
     }
 
-    /// Moves past a value; returns where it began.
+    /// Skips a value; returns its start.
     fn move_past_value(&mut self) -> Option<usize> {
         let start = self.at;
         self.at = self.scanner.value(start, 0).ok()?;
         Some(start)
     }
 
-    /// What is in the string at `at`, if that has no escapes, and where it ends.
+    /// Returns the text of the string at `at` if it has no escapes, and its end.
     fn plain_string(&mut self, at: usize) -> Option<(&'a [u8], usize)> {
         let end = self.scanner.string(at).ok()?;
         let inner = &self.scanner.bytes()[at + 1..end - 1];
@@ -142,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// What is read of an object with the texts `a` and, inside `b`, `c`, and the value of `v`.
+    /// Reads the texts `a` and `b.c` and the value `v` of an object.
     fn read(text: &str) -> Option<(String, String, String)> {
         let value = RawJson::parse(&Bytes::copy_from_slice(text.as_bytes())).unwrap();
         let (mut a, mut c, mut v) = (None, None, None);

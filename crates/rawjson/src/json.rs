@@ -1,5 +1,5 @@
-//! A span of valid JSON text that shares the buffer it arrived in. It is looked into one level at a
-//! time and otherwise passed on as it is.
+//! A span of valid JSON text that shares the buffer it arrived in. It is read one level at a time and passed on
+//! unchanged.
 
 use std::borrow::Cow;
 
@@ -48,7 +48,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word that messages use.
+    /// Returns the word for error messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -75,7 +75,7 @@ impl RawJson {
         Ok(Self(bytes.slice(start..end)))
     }
 
-    /// A value that we wrote ourselves.
+    /// Returns a value of our own as JSON text.
     pub fn of(value: &impl serde::Serialize) -> Self {
         let text = serde_json::to_vec(value).expect("our own values have string keys");
         Self(text.into())
@@ -99,7 +99,7 @@ impl RawJson {
         Self(span)
     }
 
-    /// Returns a copy with a buffer of its own, for those who hold it for longer than the message it came in.
+    /// Returns a copy with its own buffer. A span keeps the whole message in memory; a long-lived value should not.
     #[must_use]
     pub fn copied(&self) -> Self {
         Self(Bytes::copy_from_slice(&self.0))
@@ -116,7 +116,7 @@ impl RawJson {
         std::str::from_utf8(&self.0).expect("checked when the value was scanned")
     }
 
-    /// What type of value it is.
+    /// Returns the type of the value.
     #[inline]
     pub fn kind(&self) -> Kind {
         match self.0.first() {
@@ -129,18 +129,18 @@ impl RawJson {
         }
     }
 
-    /// The text of a string value; lone surrogates become U+FFFD.
+    /// Returns the text of a string value, with U+FFFD for lone surrogates.
     pub fn as_text(&self) -> Option<Cow<'_, str>> {
         (self.kind() == Kind::String).then(|| unescape(&self.0))
     }
 
-    /// Whether this is the value `true`.
+    /// Returns true if this is the value `true`.
     #[inline]
     pub fn is_true(&self) -> bool {
         self.0.as_ref() == b"true"
     }
 
-    /// The members of an object in their order, doubled keys included.
+    /// Returns the members of an object in order, including duplicate keys.
     pub fn members(&self) -> Option<Vec<Member<'_>>> {
         if self.kind() != Kind::Object {
             return None;
@@ -159,8 +159,7 @@ impl RawJson {
         Some(members)
     }
 
-    /// Goes through the members of an object: `visit` gets each key by its meaning, the span of the member, and the
-    /// value.
+    /// Visits the members of an object: `visit` gets each unescaped key, the span of the member, and the value.
     pub fn visit_members(&self, mut visit: impl FnMut(&[u8], std::ops::Range<usize>, Self)) {
         if self.kind() != Kind::Object {
             return;
@@ -187,7 +186,7 @@ impl RawJson {
         Self(text.into())
     }
 
-    /// The value of the member `name` of an object, the first where there are several.
+    /// Returns the value of the first member `name` of an object.
     pub fn member(&self, name: &str) -> Option<Self> {
         if self.kind() != Kind::Object {
             return None;
@@ -204,8 +203,8 @@ impl RawJson {
         Some(self.span(found?))
     }
 
-    /// The object with another value in place of the member `name`, or behind the others if it has no
-    /// such member; everything else is as it was.
+    /// Returns the object with a different value of the member `name`, which is added at the end if it is missing. All
+    /// other bytes are unchanged.
     #[must_use]
     pub fn with_member(&self, name: &str, value: &Self) -> Self {
         let mut found = false;
@@ -224,7 +223,7 @@ impl RawJson {
         text.finish()
     }
 
-    /// The object without the members of these names; everything else is as it was.
+    /// Returns the object without the members of these names. All other bytes are unchanged.
     #[must_use]
     pub fn without_members(&self, names: &[&str]) -> Self {
         let members = self.members().unwrap_or_default();
@@ -248,7 +247,7 @@ impl RawJson {
         }
     }
 
-    /// Returns the value with texts put into it, which must leave it valid; every other byte is as it was.
+    /// Returns the value with texts inserted, which must leave it valid. All other bytes are unchanged.
     #[must_use]
     pub fn with_insertions(&self, mut insertions: Vec<Insertion>) -> Self {
         if insertions.is_empty() {
@@ -266,7 +265,7 @@ impl RawJson {
         Self(text.into())
     }
 
-    /// The elements of an array.
+    /// Returns the elements of an array.
     pub fn elements(&self) -> Option<Vec<Self>> {
         if self.kind() != Kind::Array {
             return None;
@@ -281,7 +280,7 @@ impl RawJson {
         Some(elements)
     }
 
-    /// The value without the white space between its tokens.
+    /// Returns the value without white space between tokens.
     #[must_use]
     pub fn minified(&self) -> Self {
         let mut text = Vec::with_capacity(self.0.len());
@@ -289,7 +288,7 @@ impl RawJson {
         Self(text.into())
     }
 
-    /// Appends the value without the white space between its tokens.
+    /// Appends the value without white space between tokens.
     pub fn minify_into(&self, out: &mut Vec<u8>) {
         let mut rest: &[u8] = &self.0;
         while !rest.is_empty() {
@@ -316,14 +315,14 @@ impl std::fmt::Debug for RawJson {
     }
 }
 
-/// The key of a member, where a scanner found it.
+/// The key of a member in the scanned text.
 #[derive(Debug, Clone, Copy)]
 pub struct Key<'a> {
-    /// The offset at which it begins.
+    /// The offset of its opening quote.
     pub at: usize,
     /// The text, quotes included.
     quoted: &'a [u8],
-    /// Whether every byte between the quotes stands for itself.
+    /// True if the key has no escapes.
     is_plain: bool,
 }
 
@@ -337,13 +336,13 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// The key, if every byte of it stands for itself.
+    /// Returns the key if it has no escapes.
     #[inline]
     pub fn plain(self) -> Option<&'a [u8]> {
         self.is_plain.then(|| self.inner())
     }
 
-    /// What the key means, as bytes.
+    /// Returns the unescaped key as bytes.
     #[inline]
     pub fn bytes(self) -> Cow<'a, [u8]> {
         if self.is_plain {
@@ -362,8 +361,8 @@ impl<'a> Key<'a> {
 /// The position of a value in a text.
 pub type Span = std::ops::Range<usize>;
 
-/// Walks the object at `at`: `visit` gets each key and where its value begins, goes past the value and returns where
-/// that ends. Returns where the object ends.
+/// Walks the object at `at`. `visit` gets each key and the position of its value, skips the value and returns its end.
+/// Returns the end of the object.
 #[inline]
 pub fn walk_members<'a>(
     scanner: &mut Scanner<'a>,
@@ -396,8 +395,8 @@ pub fn walk_members<'a>(
     }
 }
 
-/// Walks the array at `at`: `visit` gets the place where each element begins, goes past it and returns where it ends. Returns where
-/// the array ends.
+/// Walks the array at `at`. `visit` gets the position of each element, skips it and returns its end. Returns the end of
+/// the array.
 #[inline]
 pub fn walk_elements<'a>(
     scanner: &mut Scanner<'a>,
@@ -419,8 +418,8 @@ pub fn walk_elements<'a>(
     }
 }
 
-/// The text of a quoted JSON string. It may hold raw control characters and invalid UTF-8: a message is
-/// looked into before it is known whether they are refused or mended.
+/// Returns the text of a quoted JSON string. It may have raw control characters and invalid UTF-8, because a message is
+/// read before it is decided whether they are refused or repaired.
 pub fn unescape(quoted: &[u8]) -> Cow<'_, str> {
     let inner = &quoted[1..quoted.len() - 1];
     if plain_length(inner) == inner.len() {
@@ -429,10 +428,10 @@ pub fn unescape(quoted: &[u8]) -> Cow<'_, str> {
     let mut quoted = escape_controls(quoted);
     replace_lone_surrogates(&mut quoted);
     let quoted = String::from_utf8_lossy(&quoted);
-    Cow::Owned(serde_json::from_str(&quoted).expect("a scanned string that has been mended"))
+    Cow::Owned(serde_json::from_str(&quoted).expect("a scanned string that has been repaired"))
 }
 
-/// The text of a string without escapes.
+/// Returns the text of a string without escapes.
 fn as_it_stands(inner: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(inner) {
         Ok(text) => Cow::Borrowed(text),

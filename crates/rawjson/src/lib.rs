@@ -1,6 +1,6 @@
-//! JSON text as bytes, for programs that relay it. A text is checked in one scan ([`Scanner`], [`RawJson::parse`]), looked into as
+//! JSON text as bytes, for programs that relay it. A text is checked in one scan ([`Scanner`], [`RawJson::parse`]), read as
 //! slices of the buffer it arrived in ([`RawJson`], [`Cursor`]), changed by splicing ([`ObjectText`], [`Insertion`], [`Spliced`])
-//! and repaired inside of strings ([`repair`]). Nothing is built and written again, so every byte that is not changed on
+//! and repaired inside strings ([`repair`]). Nothing is built and written again, so every byte that is not changed on
 //! purpose stays as it was sent: the order of members, duplicate keys, white space, escapes and the digits of numbers.
 //!
 //! Every scan is bounded: it is iterative, visits each byte once and nests at most [`MAX_DEPTH`] levels.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::{Member, RawJson, blocks::plain_length};
 
-/// Room for the members that most objects have beside relayed values.
+/// Capacity for the members that most objects have besides relayed values.
 const USUAL_BYTES: usize = 96;
 
 /// A JSON object that is written member by member, with relayed values among ours.
@@ -16,7 +16,7 @@ impl ObjectText {
         Self::with_room(0)
     }
 
-    /// An object without members, and room for values of so many bytes.
+    /// Creates an object without members, with capacity for `bytes` of values.
     pub fn with_room(bytes: usize) -> Self {
         let mut text = Vec::with_capacity(USUAL_BYTES + bytes);
         text.push(b'{');

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::scan::{hex4, low_surrogate_follows};
 
-/// Returns the text with U+FFFD in place of what is not UTF-8. The structure of JSON does not change by that.
+/// Returns the text with U+FFFD for each invalid UTF-8 sequence. That does not change the structure of the JSON.
 pub fn replace_invalid_utf8(text: &[u8]) -> Bytes {
     String::from_utf8_lossy(text).into_owned().into()
 }

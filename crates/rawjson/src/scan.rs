@@ -1,5 +1,5 @@
-//! One pass over JSON text: is it valid, where does each value end, how deep does it go. The scan
-//! is iterative, so that no input can exhaust the stack, and it builds nothing.
+//! One pass over JSON text that checks it, finds the end of each value and bounds the depth. The scan is iterative, so
+//! that no input can exhaust the stack, and it allocates nothing.
 
 use thiserror::Error;
 
@@ -11,10 +11,10 @@ use crate::{
 /// The deepest nesting that is accepted, counted from the message itself.
 pub const MAX_DEPTH: usize = 128;
 
-/// The number of short blocks that a string is looked at in before long ones are faster.
+/// The number of short blocks after which long ones are faster.
 const SHORT_BLOCKS: usize = 8;
 
-/// Why a text is not accepted as JSON.
+/// A fault for which a text is not accepted as JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ScanError {
     /// The grammar is broken at this byte.
@@ -32,9 +32,11 @@ pub struct ScanFault(usize);
 impl ScanFault {
     const TOO_DEEP: Self = Self(usize::MAX);
 
-    /// Returns the fault of a text whose grammar is broken at `at`. The compiler must not see that this is the same number: where the next place
-    /// is `at` or `at + 1` it would add the result of the comparison instead of branching, and every later step would wait for the byte that was
-    /// compared. That took a fifth of the time of a small message.
+    /// Returns the fault of a syntax error at `at`.
+    ///
+    /// `black_box` hides from the compiler that the number is `at`. It would otherwise replace the branch between `at` and
+    /// `at + 1` by arithmetic, and every later step would wait for the compared byte. That took a fifth of the time of a
+    /// small message.
     #[cold]
     #[inline(never)]
     pub(crate) fn syntax(at: usize) -> Self {
@@ -51,7 +53,7 @@ impl From<ScanFault> for ScanError {
     }
 }
 
-/// Faults inside strings that can be mended without guessing.
+/// Faults inside strings that can be repaired without guessing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flaws {
     /// A `\uD8xx` or `\uDCxx` escape without its partner.
@@ -67,17 +69,17 @@ impl Flaws {
     }
 }
 
-/// Looks at JSON text. Where it is looked at is said by the caller, and every step returns where it ended: a place
-/// that is kept in memory would be what the next step waits for.
+/// A scanner of JSON text. It has no position: the caller passes one to each step, which returns where it ended. That
+/// keeps the position in a register; in memory, every step would wait for the store of the one before.
 pub struct Scanner<'a> {
     bytes: &'a [u8],
     pub flaws: Flaws,
-    /// Whether the white space between tokens has a line end.
+    /// True if white space between tokens contains a line end.
     pub has_line_ends: bool,
-    /// Whether the last string has an escape or a control character.
+    /// True if the last string has an escape or a control character.
     pub(crate) special: bool,
-    /// Not 0 if a string, or something behind it, may have bytes that are not ASCII. Outside of strings no others are
-    /// accepted.
+    /// Not 0 if a string may have bytes that are not ASCII. A block can reach beyond its string, so this may be a false
+    /// alarm. Outside strings the grammar accepts ASCII only.
     pub(crate) high: u32,
 }
 
@@ -93,7 +95,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Whether the text is valid UTF-8 as far as it was scanned. Most messages are ASCII, and need no second look.
+    /// Checks that the scanned text is valid UTF-8. Most messages are ASCII and need no second pass.
     #[inline]
     pub fn check_utf8(&self) -> Result<(), ScanError> {
         if self.high == 0 {
@@ -110,19 +112,20 @@ impl<'a> Scanner<'a> {
         self.bytes
     }
 
-    /// Whether every byte of the last string stands for itself.
+    /// Returns true if the last string has no escapes and no control characters.
     #[inline]
     pub fn last_string_is_plain(&self) -> bool {
         !self.special
     }
 
-    /// The byte at a place; behind the end a NUL, which JSON has nowhere.
+    /// Returns the byte at a position, and NUL beyond the end. NUL is not valid anywhere in JSON, so no step needs a
+    /// check of the length.
     #[inline]
     pub fn peek(&self, at: usize) -> u8 {
         self.bytes.get(at).copied().unwrap_or(0)
     }
 
-    /// Goes past white space. Between most tokens there is none, so that is found out first.
+    /// Skips white space. Most tokens have none between them, so the loop is out of line.
     #[inline]
     pub fn blanks(&mut self, at: usize) -> usize {
         if self.peek(at) <= b' ' {
@@ -132,7 +135,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Goes past white space to the next token. Returns its first byte, and its place.
+    /// Skips white space. Returns the first byte of the next token, and its position.
     #[inline]
     pub fn token(&mut self, mut at: usize) -> (u8, usize) {
         let mut byte = self.peek(at);
@@ -152,7 +155,7 @@ impl<'a> Scanner<'a> {
         at
     }
 
-    /// Goes past `byte`, which must be there.
+    /// Skips `byte`, which is required at `at`.
     #[inline]
     pub fn expect(&self, at: usize, byte: u8) -> Result<usize, ScanFault> {
         if self.peek(at) == byte {
@@ -162,8 +165,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Goes past one value, and any white space before it. `depth` says how many containers stand around it. Most
-    /// members are strings and numbers, which need nothing of what containers do.
+    /// Skips one value and the white space before it. `depth` is the number of containers around it. Strings and
+    /// numbers, which most members are, take a shorter path.
     #[inline]
     pub fn value(&mut self, at: usize, depth: usize) -> Result<usize, ScanFault> {
         match self.peek(at) {
@@ -176,6 +179,7 @@ impl<'a> Scanner<'a> {
     #[inline(never)]
     fn any_value(&mut self, mut at: usize, depth: usize) -> Result<usize, ScanFault> {
         let mut inside = Containers::around(depth);
+        // Equal to `inside.is_object()`, but in a register: the loop asks for each member and element.
         let mut in_object = false;
         loop {
             if in_object {
@@ -204,6 +208,7 @@ impl<'a> Scanner<'a> {
                 b'n' => self.literal(start, b"null")?,
                 _ => return Err(ScanFault::syntax(start)),
             };
+            // After a value: a comma continues the container, an end leaves it, possibly several levels at once.
             loop {
                 if inside.depth == inside.base {
                     return Ok(at);
@@ -222,7 +227,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Goes past a key and its colon, and any white space before them.
+    /// Skips a key and its colon, and the white space before them.
     #[inline]
     fn key(&mut self, at: usize) -> Result<usize, ScanFault> {
         let (byte, start) = self.token(at);
@@ -233,7 +238,7 @@ impl<'a> Scanner<'a> {
         self.colon(at)
     }
 
-    /// Goes past a colon, and any white space before it.
+    /// Skips a colon and the white space before it.
     #[inline]
     pub(crate) fn colon(&mut self, at: usize) -> Result<usize, ScanFault> {
         let (byte, at) = self.token(at);
@@ -244,14 +249,14 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Goes past a string, quotes included.
+    /// Skips a string, including its quotes.
     #[inline]
     pub fn string(&mut self, at: usize) -> Result<usize, ScanFault> {
         let at = self.expect(at, b'"')?;
         self.string_body(at)
     }
 
-    /// Goes past a string whose first quote is in front of `at`. Most are short, and end in their first block.
+    /// Skips a string whose opening quote is before `at`. Most strings end in their first block.
     #[inline]
     pub(crate) fn string_body(&mut self, mut at: usize) -> Result<usize, ScanFault> {
         self.special = false;
@@ -269,8 +274,8 @@ impl<'a> Scanner<'a> {
         self.rest_of_string(at)
     }
 
-    /// Goes past the rest of a string: in a few short blocks up to the first escape, and then in long ones. A short block costs a quarter of
-    /// a long one, which takes all of its escapes at once.
+    /// Skips the rest of a string: in a few short blocks up to the first escape, then in long ones. A short block costs a
+    /// quarter of a long one, but a long one handles all of its escapes at once.
     #[inline(never)]
     fn rest_of_string(&mut self, mut at: usize) -> Result<usize, ScanFault> {
         let block_at =
@@ -294,6 +299,7 @@ impl<'a> Scanner<'a> {
     fn number(&self, mut at: usize) -> Result<usize, ScanFault> {
         at += usize::from(self.peek(at) == b'-');
         at = match self.peek(at) {
+            // JSON has no leading zeros: `01` ends here, and the `1` is refused as the next token.
             b'0' => at + 1,
             _ => self.digits(at)?,
         };
@@ -329,13 +335,13 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The containers around a place.
+/// The containers around a position. [`MAX_DEPTH`] is the number of bits, so the stack is one integer.
 struct Containers {
-    /// How many stand around the value that is scanned.
+    /// The number of containers around the scanned value.
     base: usize,
-    /// How many stand around the place.
+    /// The number of containers around the position.
     depth: usize,
-    /// One bit for each that was entered since, the innermost lowest: set for an object.
+    /// One bit per container entered since, the innermost lowest: set for an object.
     objects: u128,
 }
 
@@ -358,7 +364,7 @@ impl Containers {
         self.objects >>= 1;
     }
 
-    /// Whether the innermost is an object.
+    /// Returns true if the innermost container is an object.
     fn is_object(&self) -> bool {
         self.objects & 1 == 1
     }
@@ -368,14 +374,14 @@ fn end_of(is_object: bool) -> u8 {
     if is_object { b'}' } else { b']' }
 }
 
-/// Returns whether a low surrogate escape is at `at`.
+/// Returns true if a low surrogate escape is at `at`.
 pub(crate) fn low_surrogate_follows(bytes: &[u8], at: usize) -> bool {
     bytes.get(at) == Some(&b'\\')
         && bytes.get(at + 1) == Some(&b'u')
         && matches!(hex4(bytes, at + 2), Some(0xDC00..=0xDFFF))
 }
 
-/// The four hexadecimal digits at `at`.
+/// Returns the value of the four hexadecimal digits at `at`.
 pub(crate) fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..at + 4)?.iter().try_fold(0, |unit, digit| {
         let digit = (*digit as char).to_digit(16)?;

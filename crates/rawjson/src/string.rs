@@ -11,12 +11,12 @@ use crate::{
 pub(crate) struct LongString {
     /// 1 if the first byte of the next block is escaped.
     carry: u64,
-    /// The place of the `u` of the low surrogate that belongs to the last high one.
+    /// The position of the `u` of the low surrogate that belongs to the last high one.
     low_surrogate: usize,
 }
 
 impl LongString {
-    /// Goes past the rest of a string, quote included. `at` is not escaped.
+    /// Skips the rest of a string, including its quote. `at` is not escaped.
     #[inline(never)]
     pub(crate) fn scan(
         mut self,
@@ -39,7 +39,7 @@ impl LongString {
         Err(ScanFault::syntax(bytes.len()))
     }
 
-    /// Goes past a block. Returns the end of the string if that is in it.
+    /// Skips a block. Returns the end of the string if it is in the block.
     #[inline]
     fn pass(
         &mut self,
@@ -73,15 +73,15 @@ impl LongString {
         Ok((ends != 0).then(|| at + ends.trailing_zeros() as usize + 1))
     }
 
-    /// Returns the bits of bytes behind a backslash that begins an escape. A run of backslashes is a run of escaped
-    /// backslashes, and one that begins an escape if their number is odd.
+    /// Returns the bits of escaped bytes. In a run of backslashes each second one is escaped; if their number is odd, the
+    /// last one escapes the byte after the run.
     #[inline]
     fn escaped(&mut self, backslashes: u64) -> u64 {
         const EVEN: u64 = 0x5555_5555_5555_5555;
         // An escaped backslash begins nothing.
         let backslashes = backslashes & !self.carry;
         let behind = backslashes << 1 | self.carry;
-        // Adding the first bit of a run to the run carries to the bit behind it.
+        // Adding the first bit of a run to the run carries into the bit after it.
         let odd_starts = backslashes & !EVEN & !behind;
         let (sums, overflow) = odd_starts.overflowing_add(backslashes);
         self.carry = u64::from(overflow);
@@ -122,7 +122,7 @@ impl LongString {
     }
 }
 
-/// Returns a short text with spaces behind it, which stand for themselves and end nothing.
+/// Returns a short text padded with spaces, which neither end a string nor need an escape.
 #[inline(never)]
 fn padded_to_block(text: &[u8]) -> [u8; LONG] {
     let mut padded = [b' '; LONG];

@@ -110,7 +110,7 @@ pub(crate) fn spaced(tokens: &[String], gaps: &[String]) -> String {
     text
 }
 
-/// What goes wrong with a text on its way.
+/// Damage to a text on its way.
 #[derive(Debug, Clone)]
 enum Damage {
     Insert(Index, Vec<u8>),

@@ -184,7 +184,7 @@ fn a_syntax_error_names_its_place() {
     assert_eq!(parse(b"\"a\xff\"".to_vec()), Err(ScanError::Syntax(2)));
 }
 
-/// Where the two differ on purpose.
+/// Texts on which the two differ on purpose.
 #[test]
 fn some_text_that_serde_refuses_is_accepted() {
     let deep = nested("[", "", "]", MAX_DEPTH);
