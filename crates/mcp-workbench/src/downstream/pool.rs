@@ -116,9 +116,9 @@ impl Pool {
                 None
             }
             Renewal::IfNeeded | Renewal::Always => {
-                let heir = self.run(toolbox, server, handle.outlook(server));
-                handle.hand_over_to(&heir);
-                Some(heir)
+                let successor = self.run(toolbox, server, handle.outlook(server));
+                handle.hand_over_to(&successor);
+                Some(successor)
             }
         }
     }

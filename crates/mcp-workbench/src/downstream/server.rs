@@ -372,13 +372,13 @@ impl ServerHandle {
 
     /// Passes the state of this server to the one that replaces it. If its tools are known only from the cache, the
     /// cached list of the new server is loaded too.
-    pub(crate) fn hand_over_to(&self, heir: &Self) {
+    pub(crate) fn hand_over_to(&self, successor: &Self) {
         if self.status().from_cache {
             // The only read of the cache on the event loop: a reload replaces all servers in one step and cannot wait.
-            heir.about.cached_list.load(&heir.entry().server);
+            successor.about.cached_list.load(&successor.entry().server);
         }
-        let heir = heir.commands.clone();
-        let _ = self.commands.send(Command::HandOver(heir));
+        let successor = successor.commands.clone();
+        let _ = self.commands.send(Command::HandOver(successor));
     }
 
     /// Returns since when opens wait for the server, starting now if none does; `None` if they have waited long

@@ -95,7 +95,7 @@ impl Account {
     }
 
     /// Adds scopes that the next sign-in requests too. Does nothing without a record.
-    pub(crate) fn note_needed_scopes(&self, scopes: &[String]) {
+    pub(crate) fn record_needed_scopes(&self, scopes: &[String]) {
         let Ok(Some(_)) = self.load() else {
             return;
         };

@@ -200,7 +200,7 @@ pub(super) async fn answer(
         ("tools/call", _) => unreadable_call(params),
         (method, Some(native)) => {
             if method == "logging/setLevel" {
-                native::note_log_level(&caller, params);
+                native::record_log_level(&caller, params);
             }
             let requester = Requester::Legacy(caller);
             native::answer(workbench, native, requester, request).await

@@ -78,7 +78,7 @@ pub(super) async fn open_if_closed(
 }
 
 /// Stores the log level that a client sets.
-pub(super) fn note_log_level(caller: &Caller, params: Option<&RawJson>) {
+pub(super) fn record_log_level(caller: &Caller, params: Option<&RawJson>) {
     let level = params.and_then(|params| params.member("level"));
     let level = level.as_ref().and_then(RawJson::as_text);
     if let Some(level) = level.and_then(|level| LogLevel::named(&level)) {

@@ -122,7 +122,7 @@ pub(super) async fn post(
         sending.rejected();
         let url = redirection(&response, &peer.secrets).map_err(rejected)?;
         target = peer.target(url).ok_or_else(|| rejected(endless()))?;
-        note_redirect(peer, response.url(), &target);
+        record_redirect(peer, response.url(), &target);
     }
     Err(rejected(endless()).into())
 }
@@ -199,7 +199,7 @@ fn rejected(fault: HttpFault) -> Setback {
 }
 
 /// Records the new address for the next messages.
-fn note_redirect(peer: &Peer, old: &Url, new: &Target) {
+fn record_redirect(peer: &Peer, old: &Url, new: &Target) {
     peer.route.send_if_modified(|route| match route {
         Route::Streamable(target) if target.url() == old => {
             *target = new.clone();

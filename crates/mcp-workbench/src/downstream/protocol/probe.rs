@@ -85,7 +85,7 @@ impl Conversation<'_> {
         self.speak(Dialect::modern(None, self.asks.has_roots()));
         let answer = self.request(phase, &ObjectText::new().finish()).await?;
         match DiscoverOutcome::of(&answer) {
-            DiscoverOutcome::Modern(said) => Ok(self.met_modern(said)),
+            DiscoverOutcome::Modern(said) => Ok(self.detected_modern(said)),
             DiscoverOutcome::Legacy => Err(refused(phase, &answer, &self.link.secrets())),
             DiscoverOutcome::NoCommonVersion => {
                 Err(no_common_version(&answer, &self.link.secrets()))
@@ -107,7 +107,7 @@ impl Conversation<'_> {
         let (unanswered, certainty) = match answer {
             Ok(Ok((_, answer))) => match DiscoverOutcome::of(&answer) {
                 DiscoverOutcome::Modern(said) => {
-                    return Ok(ProbeOutcome::Detected(self.met_modern(said)));
+                    return Ok(ProbeOutcome::Detected(self.detected_modern(said)));
                 }
                 DiscoverOutcome::Legacy => (None, Certainty::Shown),
                 DiscoverOutcome::NoCommonVersion => {
@@ -161,7 +161,7 @@ impl Conversation<'_> {
             // The server was slow to start; it has both requests and answers now.
             probe = None;
             match DiscoverOutcome::of(&answer) {
-                DiscoverOutcome::Modern(said) => return Ok(self.met_modern(said)),
+                DiscoverOutcome::Modern(said) => return Ok(self.detected_modern(said)),
                 DiscoverOutcome::Legacy => {}
                 DiscoverOutcome::NoCommonVersion => {
                     return Err(no_common_version(&answer, &self.link.secrets()));
@@ -183,7 +183,7 @@ impl Conversation<'_> {
         })
     }
 
-    fn met_modern(&mut self, said: RawJson) -> DetectedServer {
+    fn detected_modern(&mut self, said: RawJson) -> DetectedServer {
         self.speak(Dialect::modern(Some(&said), self.asks.has_roots()));
         DetectedServer {
             era: Era::Modern,

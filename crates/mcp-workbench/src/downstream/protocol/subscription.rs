@@ -234,7 +234,7 @@ mod tests {
         subscription.replace(open(2, start));
         assert_eq!(subscription.due(), None);
         assert!(subscription.ended_once() && subscription.take_missed());
-        assert!(!subscription.take_missed(), "it is told once");
+        assert!(!subscription.take_missed(), "it is reported once");
         subscription.ended(2, start);
         assert_eq!(subscription.due(), Some(start + FIRST_PAUSE * 2));
         assert!(!subscription.ended_once() && subscription.take_missed());

@@ -258,7 +258,7 @@ impl Calls {
         }
         if let Some((id, call)) = self.pending.remove_call(ticket) {
             let outcome = withdraw(id, call.frame, "the caller cancelled", link);
-            self.note_cancelled(id, &call, outcome, self.now);
+            self.record_cancelled(id, &call, outcome, self.now);
             self.send_queued(link);
         }
     }
@@ -343,7 +343,7 @@ impl Calls {
         let count = expired.len();
         for (id, call, limit) in expired {
             let outcome = withdraw(id, call.frame, "the call took too long", link);
-            self.note_cancelled(id, &call, outcome, now);
+            self.record_cancelled(id, &call, outcome, now);
             finish(call, Err(CallError::Timeout { limit, outcome }));
         }
         self.send_queued(link);
@@ -375,7 +375,7 @@ impl Calls {
     }
 
     /// Records a cancelled call, if it may have reached the server.
-    fn note_cancelled(&mut self, id: u64, call: &PendingCall, outcome: Outcome, now: Instant) {
+    fn record_cancelled(&mut self, id: u64, call: &PendingCall, outcome: Outcome, now: Instant) {
         if outcome == Outcome::Unknown {
             self.cancelled.note(id, call, now);
         }

@@ -44,14 +44,14 @@ impl Resubscriptions {
     }
 
     /// Sends the subscriptions to the server that replaces this one. The calls that will be continued stay here.
-    pub(crate) fn hand_over(&self, heir: &mpsc::UnboundedSender<Command>) {
+    pub(crate) fn hand_over(&self, successor: &mpsc::UnboundedSender<Command>) {
         let inherited = Self {
             subscriptions: self.subscriptions.clone(),
             log_level: self.log_level.clone(),
             followed: 0,
         };
         // If the new server is gone already, it was replaced itself.
-        let _ = heir.send(Command::Inherit(inherited));
+        let _ = successor.send(Command::Inherit(inherited));
     }
 
     /// Adopts the subscriptions of the previous server, unless newer ones are known.

@@ -73,7 +73,7 @@ impl EntryChange {
 pub(crate) fn take_change(session: &mut Session, change: Command, status: &watch::Sender<Status>) {
     match change {
         Command::Adapt(adaption) => adapt(session, &adaption, status),
-        Command::HandOver(heir) => session.calls.resubscriptions().hand_over(&heir),
+        Command::HandOver(successor) => session.calls.resubscriptions().hand_over(&successor),
         Command::Inherit(resubscriptions) => inherit(session, resubscriptions),
         Command::Recheck => recheck(session, status),
         _ => {}

@@ -42,7 +42,7 @@ impl WaitingCommands {
             Command::Follow(following) => self.resubscriptions.follow(following),
             // Every start reads the current entry.
             Command::Adapt(_) | Command::Recheck => {}
-            Command::HandOver(heir) => self.resubscriptions.hand_over(&heir),
+            Command::HandOver(successor) => self.resubscriptions.hand_over(&successor),
             Command::Inherit(resubscriptions) => self.resubscriptions.inherit(resubscriptions),
         }
     }

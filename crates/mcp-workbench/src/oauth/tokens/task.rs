@@ -165,8 +165,8 @@ impl TokenTask {
     async fn step_up(&mut self, scopes: Vec<String>) {
         if self.account.needs_person() {
             let account = self.account.clone();
-            let noted = run_blocking(move || account.note_needed_scopes(&scopes));
-            if noted.await.is_ok() {
+            let recorded = run_blocking(move || account.record_needed_scopes(&scopes));
+            if recorded.await.is_ok() {
                 self.reload().await;
             }
             return;

@@ -49,11 +49,11 @@ pub(super) struct Endpoint {
 pub(super) struct Waits {
     /// The next bytes of a body.
     pub(super) body: WaitTimer,
-    /// The first word of an answer.
+    /// The wait for the first message of a response.
     pub(super) first_message: WaitTimer,
 }
 
-/// Who sent a request, and the timers of its connection.
+/// The sender of a request, and the timers of its connection.
 #[derive(Clone, Copy)]
 struct Caller<'a> {
     principal: Principal,

@@ -212,7 +212,7 @@ impl TimedStream {
     }
 
     /// Records the arrival of bytes. In a turn of the client they begin a head.
-    fn note_bytes(&mut self) {
+    fn record_bytes(&mut self) {
         let turn = self.turns.current();
         let begun = turn == self.turn && matches!(self.ends, Some(TurnEnd::Head(_)));
         if is_clients(turn) && !begun {
@@ -288,7 +288,7 @@ impl AsyncRead for TimedStream {
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         match read {
             Poll::Ready(_) => {
-                self.note_bytes();
+                self.record_bytes();
                 read
             }
             Poll::Pending => self.watch_turn(context),
