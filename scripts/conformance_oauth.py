@@ -11,7 +11,7 @@ import threading
 import urllib.error
 import urllib.request
 
-# The suite looks for this address. Nothing is there, and nobody but an authorization server would look.
+# The suite expects this address. Nothing is there; only an authorization server would request it.
 CLIENT_METADATA = "https://conformance-test.local/client-metadata.json"
 # In these the server or its authority cannot be trusted, or never has enough: the workbench must give up.
 REFUSED = {
@@ -23,7 +23,7 @@ REFUSED = {
     "auth/resource-mismatch",
     "auth/scope-retry-limit",
 }
-# A user's patience: for as many sign-ins as any scenario has good reason for.
+# No scenario needs more sign-ins than this.
 MOST_SIGN_INS = 3
 SECONDS = 15
 

@@ -111,7 +111,7 @@ fn measure(run: &mut Run, targets: &[Target], extent: &'static Extent, parts: &[
                 it.session.limit(LIMIT);
                 let result = part(it, &mut run.store, round, budget);
                 let target = it.target;
-                run.noted(&target, "calls", result).is_some()
+                run.recorded(&target, "calls", result).is_some()
             });
         }
     }

@@ -55,7 +55,7 @@ pub(super) fn run(run: &mut Run) {
             let result = session
                 .sequential(0, warm_up)
                 .and_then(|_| session.sequential(0, budget));
-            let times = run.noted(target, case, result);
+            let times = run.recorded(target, case, result);
             let median = times.and_then(|times| percentile(&times, 0.5));
             if let Some(value) = median {
                 run.store.put(case, target.name(), round, value);

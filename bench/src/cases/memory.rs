@@ -48,7 +48,7 @@ pub(super) fn run(run: &mut Run) {
                 break;
             };
             let result = look(prepared, &target, what, &mut run.store);
-            if run.noted(&target, "memory", result).is_none() {
+            if run.recorded(&target, "memory", result).is_none() {
                 break;
             }
         }
@@ -113,7 +113,7 @@ pub(super) fn growth(run: &mut Run) {
             continue;
         };
         let result = grow(session, &target, Budget { time, calls }, &mut run.store);
-        run.noted(&target, "growth", result);
+        run.recorded(&target, "growth", result);
     }
 }
 

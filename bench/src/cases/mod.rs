@@ -1,4 +1,4 @@
-//! The cases, each of which goes over its targets in rounds. A target that fails is noted and left out of the rest of
+//! The cases, each of which goes over its targets in rounds. A target that fails is recorded and left out of the rest of
 //! the case; the others go on.
 
 pub mod calls;
@@ -92,7 +92,7 @@ pub const CASES: &[&str] = &[
 
 impl Run {
     pub fn case(&mut self, name: &str) {
-        // Whoever does not read the progress is not told.
+        // A reader that has gone away misses the progress.
         let _ = writeln!(io::stderr(), "bench: {name}");
         match name {
             "pairs" => {
@@ -148,11 +148,11 @@ impl Run {
     /// Starts a target and makes it ready for calls.
     fn ready(&mut self, target: &Target, layout: Layout) -> Option<Session> {
         let prepared = self.prepare(target, layout)?;
-        self.noted(target, "start", Session::ready(prepared))
+        self.recorded(target, "start", Session::ready(prepared))
     }
 
-    /// Notes a failure; the rest of the case goes on without the target.
-    fn noted<T>(
+    /// Records a failure; the case continues without the target.
+    fn recorded<T>(
         &mut self,
         target: &Target,
         what: &str,

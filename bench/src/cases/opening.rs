@@ -37,7 +37,7 @@ pub(super) fn run(run: &mut Run) {
                 return;
             }
             let result = open_all(run, layout);
-            if let Some(time) = run.noted(&Target::DIRECT, case, result) {
+            if let Some(time) = run.recorded(&Target::DIRECT, case, result) {
                 run.store.put(case, Target::DIRECT.name(), round, time);
             }
             targets.retain(|target| {
@@ -50,7 +50,7 @@ pub(super) fn run(run: &mut Run) {
                     session.open()?;
                     Ok(began.elapsed().as_secs_f64() * 1e3)
                 });
-                let time = run.noted(target, case, result);
+                let time = run.recorded(target, case, result);
                 if let Some(time) = time {
                     run.store.put(case, target.name(), round, time);
                 }

@@ -33,8 +33,8 @@ pub(super) fn run(run: &mut Run) {
         let alone = open_all(run, LAYOUT);
         let prepared = Target::recalling(&run.programs, LAYOUT);
         let recalled = prepared.map_err(SessionError::from).and_then(recall);
-        let alone = run.noted(&Target::DIRECT, OPEN, alone);
-        let recalled = run.noted(&Target::WORKBENCH, OPEN, recalled);
+        let alone = run.recorded(&Target::DIRECT, OPEN, alone);
+        let recalled = run.recorded(&Target::WORKBENCH, OPEN, recalled);
         let (Some(alone), Some((open, start))) = (alone, recalled) else {
             return;
         };

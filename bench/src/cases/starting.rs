@@ -21,7 +21,7 @@ pub(super) fn run(run: &mut Run) {
                 return false;
             };
             let result = start(prepared, target, &mut run.store, round);
-            run.noted(target, "start", result).is_some()
+            run.recorded(target, "start", result).is_some()
         });
     }
 }

@@ -157,7 +157,7 @@ impl Seals {
     fn open(&self, name: &str, state: &str, rounds: usize) -> Result<usize, ErrorData> {
         (0..rounds)
             .find(|&round| self.seal(name, round) == state)
-            .ok_or_else(|| ErrorData::invalid_params("The requestState is not one of ours", None))
+            .ok_or_else(|| ErrorData::invalid_params("Unknown requestState", None))
     }
 }
 

@@ -147,8 +147,8 @@ impl Driver {
     }
 
     /// Sends some last calls and ends stdin.
-    pub(crate) fn say_farewell(&mut self) -> Result<(), Stuck> {
-        for planned in self.plan.farewell() {
+    pub(crate) fn send_last_requests(&mut self) -> Result<(), Stuck> {
+        for planned in self.plan.last_requests() {
             self.send(&[planned])?;
         }
         self.history.events.push(Event::Closing);

@@ -145,7 +145,7 @@ impl Plan {
     }
 
     /// Returns the calls that run when stdin ends, one per server. Some of them never end by themselves.
-    pub(crate) fn farewell(&mut self) -> Vec<Planned> {
+    pub(crate) fn last_requests(&mut self) -> Vec<Planned> {
         let servers = (0..self.servers).map(ServerIndex);
         let planned = servers.map(|server| {
             let tool = match server.0 % 3 {

@@ -267,7 +267,7 @@ impl Run {
         let closed = Instant::now();
         let deadline = closed + END_WITHIN;
         // A workbench that has ended is already reported as a violation.
-        let _ended = self.driver.say_farewell();
+        let _ended = self.driver.send_last_requests();
         self.driver.workbench.close();
         self.driver.hear_out(deadline);
         let gone = match self.driver.workbench.wait_until(deadline) {

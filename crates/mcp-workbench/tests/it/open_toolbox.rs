@@ -45,7 +45,7 @@ fn a_definition_keeps_everything_that_its_server_said() {
         r#"{"name":"t","description":"ü \u00fc \/ \\ 工 😀 \ud83d\ude00","inputSchema":{"type":"object"}}"#,
         // Keys that are doubled in what is not ours to read.
         r#"{"name":"t","inputSchema":{"type":"object","a":1,"a":2}}"#,
-        // Words of ours, but not at the top.
+        // Our member names, but not at the top level.
         r#"{"name":"t","inputSchema":{"type":"object","server":"x","toolbox":"y"},"_meta":{"server":"z"}}"#,
     ];
     for row in rows {

@@ -28,7 +28,7 @@ fn command(transport: &str) -> Command {
     python
 }
 
-/// The server over stdio, as it stands in a configuration.
+/// The entry of the server over stdio.
 fn entry() -> Value {
     let command = command("stdio");
     let args: Vec<_> = command.get_args().map(|it| it.to_str().unwrap()).collect();

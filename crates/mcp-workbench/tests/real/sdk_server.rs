@@ -35,7 +35,7 @@ fn command(era: Era, transport: Transport) -> Command {
     node
 }
 
-/// The server as it stands in a configuration. It ends with the process, if it has one.
+/// The entry of the server. It ends with the process, if it has one.
 pub(crate) fn entry(era: Era, transport: Transport) -> (Value, Option<Process>) {
     let command = command(era, transport);
     match transport {

@@ -58,7 +58,7 @@ impl Both {
         both
     }
 
-    /// Opens the toolbox: every definition is the server's own but for the two members of ours.
+    /// Opens the toolbox: every definition is the server's own, except for our two members.
     fn compare_tools(&mut self) {
         let opened = self.workbench.open();
         assert_eq!(opened.toolbox, TOOLBOX);

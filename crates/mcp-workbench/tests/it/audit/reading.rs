@@ -26,7 +26,7 @@ fn log(workbench: &Workbench, arguments: &[&str]) -> (Vec<String>, String) {
     (lines, String::from_utf8(output.stderr).unwrap())
 }
 
-fn noted() -> Workbench {
+fn recorded() -> Workbench {
     let mut workbench = setup(json!(true)).connect();
     workbench.open("dev");
     for tool in ["read", "fails", "wipe", "read"] {
@@ -38,7 +38,7 @@ fn noted() -> Workbench {
 
 #[test]
 fn lines_are_chosen_and_shown() {
-    let workbench = noted();
+    let workbench = recorded();
     let (all, _) = log(&workbench, &[]);
     assert_eq!(all.len(), 4);
     assert!(all[0].contains("dev/fs/read  ok  "), "{}", all[0]);
@@ -100,7 +100,7 @@ impl Drop for Following {
 
 #[test]
 fn follow_prints_new_lines() {
-    let mut workbench = noted();
+    let mut workbench = recorded();
     let mut command = workbench.setup.command();
     command.args([
         "log", "--follow", "--json", "--tail", "1", "--tool", "read", "--config",
@@ -157,7 +157,7 @@ fn a_missing_log_is_reported_with_a_hint() {
 
 #[test]
 fn invalid_lines_are_counted() {
-    let workbench = noted();
+    let workbench = recorded();
     let log_file = file(&workbench);
     let text = fs::read_to_string(&log_file).unwrap();
     fs::write(&log_file, format!("garbage\n{text}\n[]\n")).unwrap();

@@ -18,7 +18,7 @@ pub(super) const WORKBENCH: &str = env!("CARGO_BIN_EXE_mcp-workbench");
 /// Programs that start a server.
 const SERVERS: &[&str] = &["npx", "uvx", "github-mcp-server", "files-server"];
 
-/// Programs that a page uses beside the workbench, and what stands in for them.
+/// Programs that a page uses besides the workbench, with their replacements.
 const STAND_INS: &[(&str, &str)] = &[
     ("man", "cat >/dev/null"),
     ("jq", "echo '{\"path\": \"README.md\"}'"),

@@ -134,7 +134,7 @@ fn each_subscriber_gets_its_own_notifications_with_its_id() {
     assert_eq!(heard("\"b\""), "notifications/tools/list_changed");
     let others = workbench.untaken().iter();
     let others = others.filter(|it| it.line.contains(SUBSCRIPTION_ID));
-    assert_eq!(others.count(), 0, "nothing else is told");
+    assert_eq!(others.count(), 0, "nothing else is sent");
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn the_number_of_subscriptions_is_bounded() {
     let refused = workbench.ask_modern(&request);
     assert_eq!(refused.error().code, -32603, "{}", refused.line);
     cancel(&mut workbench, "7");
-    // The end of a request is not told to whoever has cancelled it.
+    // A cancelled request gets no answer.
     let listening = poll(TIMEOUT, || {
         let id = workbench.send_modern(&request);
         let first = workbench.message(|it| it.answers(&id) || it.line.contains(ACKNOWLEDGED));

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Script, Setup};
 
-/// A server that tells of what its tools change.
+/// A server that announces the changes its tools make.
 fn telling() -> Script {
     let told = |method: &str, params: Value| {
         json!([{"notify": {"method": method, "params": params}}, {"answer": {"content": []}}])
@@ -60,7 +60,7 @@ fn telling() -> Script {
         .on_call("retool", &retooled.to_string())
 }
 
-/// A server with a resource of its own that it never tells of.
+/// A server with a resource that it never announces.
 fn silent() -> Script {
     Script::named(&["quiet"])
         .set("capabilities", r#"{"tools":{},"resources":{}}"#)

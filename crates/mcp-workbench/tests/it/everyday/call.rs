@@ -171,10 +171,7 @@ fn results_are_printed_for_people() {
         "}",
     ];
     assert_eq!(finished.stdout, lines);
-    assert_eq!(
-        finished.stderr, "",
-        "nothing of the start is told on a pipe"
-    );
+    assert_eq!(finished.stderr, "", "no progress is printed to a pipe");
 }
 
 #[test]

@@ -20,7 +20,7 @@ const FLAT: u64 = 64 * 1024 * 1024;
 /// The idle time of the processor after which no work is in progress.
 const CALM: Duration = Duration::from_millis(700);
 
-/// The value of a variable that no word of ours may hold, not even its beginning.
+/// The value of a variable that must not appear in our text, not even its beginning.
 pub(super) const CANARY: &str = "canary-7f3a9c51e0d24b68";
 const CANARY_BEGIN: &str = "canary-7f3a";
 

@@ -338,7 +338,7 @@ fn answers_after_a_cancel() -> Row {
     Row {
         number: "F33",
         fault: "answers a call that the client has cancelled",
-        outcome: "the server is told under its own id; the client gets nothing",
+        outcome: "the server is notified with its own id; the client gets nothing",
         bound: SOON,
         faulty: |setup| {
             let answer = json!({"answer": {"content": [], "late": true}});

@@ -33,7 +33,7 @@ pub(super) enum After {
     Either,
     /// The workbench itself has ended, in order and with code 0.
     Ended,
-    /// The workbench was killed, or had to end in haste.
+    /// The workbench was killed, or had to end at once.
     Killed,
 }
 

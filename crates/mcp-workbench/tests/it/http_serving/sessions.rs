@@ -115,7 +115,7 @@ fn deleting_a_session_cancels_its_requests() {
         let cancels = journal.received("notifications/cancelled");
         (!cancels.is_empty()).then_some(())
     })
-    .expect("the server is told");
+    .expect("the server is notified");
     for request in [
         client.posting(&ping()),
         client.bare("GET"),

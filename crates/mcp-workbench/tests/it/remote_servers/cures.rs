@@ -271,7 +271,7 @@ fn a_slow_body_ends_at_the_timeout_of_the_call() {
         5,
         "F45a",
         "stops in the middle of an event (callTimeoutMs 400)",
-        "call_timeout, unknown; it is told with our id; the next call succeeds",
+        "call_timeout, unknown; it is notified with our id; the next call succeeds",
     );
     let server = RemoteServer::start(|seen, out| {
         (seen.method() == "tools/call" && seen.body.contains("\"t\"")).then(|| {

@@ -90,7 +90,7 @@ fn a_stream_that_ends_fails_its_calls_and_the_next_call_reconnects() {
         6,
         "F44e",
         "ends its stream of HTTP+SSE during a call",
-        "connection_lost, unknown; the next call begins anew and succeeds",
+        "connection_lost, unknown; the next call reconnects and succeeds",
     );
     let server = old_server("/messages", "404 Not Found");
     let mut workbench = server.setup(&json!({"type": "sse"})).connect();

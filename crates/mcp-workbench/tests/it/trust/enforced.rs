@@ -10,8 +10,8 @@ use crate::harness::{Script, TIMEOUT, Workbench, poll};
 const NONE: [&str; 0] = [];
 
 fn reason(world: &World, why: &str, tool: &str) -> String {
-    let diff = world.told_command(&format!("trust diff dev fs {tool}"));
-    let approve = world.told_command(&format!("trust approve dev fs {tool}"));
+    let diff = world.printed_command(&format!("trust diff dev fs {tool}"));
+    let approve = world.printed_command(&format!("trust approve dev fs {tool}"));
     format!("{why}; `{diff}` shows it, and `{approve}` approves it")
 }
 
@@ -220,7 +220,7 @@ fn without_a_usable_lock_file_everything_is_withheld() {
             "{error}"
         );
         assert!(
-            error.contains(&format!("`{}", world.told_command("trust approve"))),
+            error.contains(&format!("`{}", world.printed_command("trust approve"))),
             "{error}"
         );
         assert_eq!(result.failure()["code"], "server_not_approved");

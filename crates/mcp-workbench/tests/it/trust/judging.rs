@@ -64,7 +64,7 @@ fn trust_shows_soft_findings() {
     assert_eq!(
         said(&world, &["diff"]).2,
         "1 server as pinned\n",
-        "what is approved is not told again"
+        "approved findings are not reported again"
     );
 }
 

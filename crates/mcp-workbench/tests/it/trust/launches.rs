@@ -54,8 +54,8 @@ fn a_server_whose_entry_was_swapped_is_not_started() {
             format!(
                 "Error opening toolbox 'dev': Failed to connect to server 'fs' in toolbox 'dev': it is not what was \
                  approved: {parts}; `{}` shows the difference, and `{}` approves it",
-                world.told_command("trust diff dev fs"),
-                world.told_command("trust approve dev fs")
+                world.printed_command("trust diff dev fs"),
+                world.printed_command("trust approve dev fs")
             )
         );
         assert_eq!(result.failure()["code"], "server_not_approved");
@@ -97,7 +97,7 @@ fn a_swapped_entry_is_reported_with_the_default_policy() {
     world.edit(|config| World::entry(config)["env"] = json!({"A": "x", "B": "y"}));
     let expected = format!(
         "server 'fs': the server differs from the pinned one: 'env' changed; `{}` shows the difference",
-        world.told_command("trust diff dev fs")
+        world.printed_command("trust diff dev fs")
     );
     assert_eq!(world.open()["notices"], json!([expected]));
     assert_eq!(world.open().get("notices"), None);

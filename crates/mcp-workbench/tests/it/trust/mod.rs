@@ -52,7 +52,7 @@ impl World {
     }
 
     /// Returns a command about this configuration, as messages show it.
-    fn told_command(&self, words: &str) -> String {
+    fn printed_command(&self, words: &str) -> String {
         let config = self.setup.config();
         format!("mcp-workbench --config {} {words}", config.display())
     }

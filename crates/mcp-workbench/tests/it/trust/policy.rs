@@ -29,7 +29,7 @@ fn held(world: &World, mode: &str) -> String {
     format!(
         "the configuration lowers \"pin\" to \"{mode}\", but \"enforce\" in the lock file still applies; only the user \
          can confirm the change with `{}`",
-        world.told_command("trust pin dev fs")
+        world.printed_command("trust pin dev fs")
     )
 }
 

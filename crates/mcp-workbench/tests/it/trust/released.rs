@@ -188,7 +188,7 @@ fn a_tool_with_a_hidden_character_in_its_name_is_released_by_the_printed_command
     let world = World::new("notice", &listed);
     let opened = world.open();
     let reason = opened["withheld"][0]["reason"].as_str().unwrap();
-    let command = world.told_command("trust approve dev fs 'a⟦U+202E⟧b'");
+    let command = world.printed_command("trust approve dev fs 'a⟦U+202E⟧b'");
     assert!(
         reason.ends_with(&format!("release it with `{command}`")),
         "{reason}"

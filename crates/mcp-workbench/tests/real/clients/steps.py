@@ -171,7 +171,7 @@ class Steps:
         return {"shown": [item["type"] for item in content], "text": "".join(pages), "pages": len(pages)}
 
     async def do_listen(self, step):
-        """Listens while a tool is called that changes something, until the change is told."""
+        """Listens while a tool changes something, until the change is announced."""
         wanted = step["filter"]
         uris = wanted.get("resourceSubscriptions", [])
         if self.era == "legacy":
