@@ -170,8 +170,10 @@ fn ensure_toolbox(
     arguments: &AddArguments,
 ) -> Result<ToolboxState, Box<dyn std::error::Error>> {
     let name = &arguments.toolbox;
-    let known = editing.text.toolboxes();
-    let known = known.map_err(|error| editing.refused(error))?;
+    let known = editing
+        .text
+        .toolboxes()
+        .map_err(|error| editing.refused(error))?;
     if known.contains(name) {
         return Ok(match arguments.description {
             Some(_) => ToolboxState::ExistingDescribed,

@@ -178,8 +178,8 @@ pub(super) fn read_configuration(
 }
 
 fn find(flag: Option<&Path>, environment: &Environment) -> Result<PathBuf, ConfigurationError> {
-    let located = locate(flag, environment);
-    let located = located.map_err(|error| ConfigurationError::NotFound { error })?;
+    let located =
+        locate(flag, environment).map_err(|error| ConfigurationError::NotFound { error })?;
     Ok(located.file)
 }
 

@@ -236,8 +236,10 @@ fn server_table(servers: &[ListedServer], style: OutputStyle) -> String {
     let mut table = Table::new(columns);
     for server in servers {
         let name = visible(server.name.as_str()).into_owned();
-        let kept = server.kept.as_ref().map(CachedTools::words);
-        let kept = kept.unwrap_or_else(|| "no".to_owned());
+        let kept = server
+            .kept
+            .as_ref()
+            .map_or_else(|| "no".to_owned(), CachedTools::words);
         let transport = server.transport.to_owned();
         table.row([name, transport, kept, server.target.clone()]);
     }
@@ -306,12 +308,15 @@ fn signature(tool: &Value) -> String {
     // Without `required` all parameters are optional, as in JSON Schema.
     let required = schema["required"].as_array();
     let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
-    let parameters = schema["properties"].as_object().into_iter().flatten();
-    let parameters = parameters.map(|(name, _)| {
-        let mark = if is_required(name) { "" } else { "?" };
-        format!("{name}{mark}")
-    });
-    let parameters: Vec<String> = parameters.collect();
+    let parameters: Vec<String> = schema["properties"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| {
+            let mark = if is_required(name) { "" } else { "?" };
+            format!("{name}{mark}")
+        })
+        .collect();
     let name = tool["name"].as_str().unwrap_or_default();
     let text = format!("{name}({})", parameters.join(", "));
     cut(&visible(&text), SIGNATURE_WIDTH)

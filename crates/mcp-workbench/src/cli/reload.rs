@@ -139,8 +139,10 @@ impl Reloader {
     fn files(&self) -> Vec<PathBuf> {
         let config = self.workbench.config();
         let servers = config.toolboxes.values().flat_map(|it| it.servers.values());
-        let files = servers.filter_map(|server| server.env_file());
-        let mut files: Vec<PathBuf> = files.map(PathBuf::from).collect();
+        let mut files: Vec<PathBuf> = servers
+            .filter_map(|server| server.env_file())
+            .map(PathBuf::from)
+            .collect();
         files.sort_unstable();
         files.dedup();
         files.insert(0, self.file.clone());

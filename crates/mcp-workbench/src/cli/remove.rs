@@ -49,13 +49,17 @@ pub(super) fn run(
     let RemoveArguments { toolbox, name, .. } = arguments;
     let mut editing = Editing::open(config, environment)?;
     // Read before the removal, while the entry still has a position.
-    let comment = editing.text.comment_above(toolbox, name.as_deref());
-    let comment = comment.map_err(|error| editing.refused(error))?;
+    let comment = editing
+        .text
+        .comment_above(toolbox, name.as_deref())
+        .map_err(|error| editing.refused(error))?;
     let removed = match name {
         Some(name) => editing.text.remove_server(toolbox, name),
         None => {
-            let servers = editing.text.server_names(toolbox);
-            let servers = servers.map_err(|error| editing.refused(error))?;
+            let servers = editing
+                .text
+                .server_names(toolbox)
+                .map_err(|error| editing.refused(error))?;
             if !servers.is_empty() && !arguments.with_servers {
                 let toolbox = toolbox.clone();
                 return Err(HasServers { toolbox, servers }.into());

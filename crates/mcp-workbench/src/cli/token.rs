@@ -55,8 +55,9 @@ pub(super) fn tokens(file: Option<&Path>, environment: &Environment) -> Result<T
         return read(&file);
     }
     if let Some(value) = environment.variable(TOKEN_VARIABLE) {
-        let value = value.to_str();
-        let value = value.ok_or(TokenError::Variable(InvalidTokens::NotVisible))?;
+        let value = value
+            .to_str()
+            .ok_or(TokenError::Variable(InvalidTokens::NotVisible))?;
         return Tokens::parse(value).map_err(TokenError::Variable);
     }
     own(&state_file(environment).ok_or(TokenError::NoStateDirectory)?)

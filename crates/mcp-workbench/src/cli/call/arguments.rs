@@ -173,8 +173,7 @@ impl Word {
         let (key, value) = match key.strip_suffix(':') {
             None => (key, WordValue::Text(value.to_owned())),
             Some(key) => {
-                let json = RawJson::parse(&value.to_owned().into());
-                let json = json
+                let json = RawJson::parse(&value.to_owned().into())
                     .map_err(|_| ArgumentError::NotJsonValue(key.to_owned(), value.to_owned()))?;
                 (key, WordValue::Json(json.minified()))
             }
@@ -215,8 +214,8 @@ fn assembled(words: &[Word], schema: &Value) -> Result<RawJson, ArgumentError> {
 impl Word {
     /// Refuses a key that is probably misspelt, or that the schema excludes. A key with `:=` is always accepted.
     fn is_known(&self, schema: &Value) -> Result<(), ArgumentError> {
-        let known = schema["properties"].as_object();
-        let known: Vec<&str> = known
+        let known: Vec<&str> = schema["properties"]
+            .as_object()
             .into_iter()
             .flatten()
             .map(|it| it.0.as_str())
@@ -244,8 +243,11 @@ impl Word {
             WordValue::Text(text) => text,
         };
         typed::typed(text, &properties[&self.key]).map_err(|error| {
-            let known = properties.as_object().into_iter().flatten();
-            let known = known.map(|(key, _)| key.as_str());
+            let known = properties
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(key, _)| key.as_str());
             ArgumentError::WrongType {
                 near: nearest(&self.key, known).map(str::to_owned),
                 key: self.key.clone(),

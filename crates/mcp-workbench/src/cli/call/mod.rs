@@ -110,9 +110,11 @@ pub(super) fn run(
         Err(error) => return Ok(wrong_arguments(&error)),
     };
     // Everything that can fail is checked before the call, which may have side effects.
-    let target = arguments.output.as_deref();
-    let target = target.map(|file| OutputFile::new(&environment.absolute(file)));
-    let target = target.transpose()?;
+    let target = arguments
+        .output
+        .as_deref()
+        .map(|file| OutputFile::new(&environment.absolute(file)))
+        .transpose()?;
     let mut config = load_configuration(config, environment)?.config;
     // Only the server of the call is started.
     choose_server(&mut config, &arguments.toolbox, &arguments.server)?;

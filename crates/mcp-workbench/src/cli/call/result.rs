@@ -16,8 +16,10 @@ pub(super) enum Reader {
 /// Renders a result in words. Data that a result has both as text and as structured content is shown once.
 pub(super) fn render(result: &RawJson, reader: Reader) -> String {
     let structured = result.member("structuredContent").and_then(|it| value(&it));
-    let content = result.member("content").and_then(|it| it.elements());
-    let mut content = content.unwrap_or_default();
+    let mut content = result
+        .member("content")
+        .and_then(|it| it.elements())
+        .unwrap_or_default();
     let structured = structured.filter(|it| !is_wrapped_content(it, &content));
     if let Some(structured) = &structured {
         content.retain(|item| !repeats(item, structured));

@@ -72,8 +72,9 @@ impl OutputFile {
         let mut saved = Vec::new();
         for (index, encoded) in encoded.iter().enumerate() {
             let file = self.numbered(index);
-            let bytes = BASE64.decode(encoded);
-            let bytes = bytes.map_err(|_| SaveError::NotBase64(file.clone()))?;
+            let bytes = BASE64
+                .decode(encoded)
+                .map_err(|_| SaveError::NotBase64(file.clone()))?;
             saved.push(write(file, &bytes)?);
         }
         Ok(saved)

@@ -49,8 +49,10 @@ pub(super) fn answer(arguments: &[OsString], environment: &Environment) -> Optio
 fn print_candidates(shell: &str, words: &[OsString], environment: &Environment) -> CommandResult {
     let shells = Shells::builtins();
     let shell = completer(&shells, shell)?;
-    let index = environment.variable(INDEX).and_then(|it| it.to_str());
-    let index = index.and_then(|it| it.parse().ok());
+    let index = environment
+        .variable(INDEX)
+        .and_then(|it| it.to_str())
+        .and_then(|it| it.parse().ok());
     // Only the words before the cursor decide which names fit.
     let before = &words[..index
         .unwrap_or(words.len().saturating_sub(1))

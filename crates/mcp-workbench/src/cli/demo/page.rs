@@ -165,8 +165,9 @@ fn paragraph(text: &str) -> String {
 
 /// Formats the lines of a text, wrapped, each behind `indent`.
 fn behind(indent: &str, text: &str) -> String {
-    let lines = text.lines();
-    let lines = lines.flat_map(|line| wrap(line, COLUMNS - indent.len()));
+    let lines = text
+        .lines()
+        .flat_map(|line| wrap(line, COLUMNS - indent.len()));
     let lines = lines.map(|line| format!("{}\n", format!("{indent}{line}").trim_end()));
     lines.collect()
 }

@@ -23,8 +23,10 @@ pub(super) struct ReadingCost {
 pub(super) fn measure(meta_tools: &ToolList, answer: &str) -> ReadingCost {
     let toolbox: Value = serde_json::from_str(answer).unwrap_or_default();
     let tools = toolbox["tools"].as_array().map_or(&[][..], Vec::as_slice);
-    let instructions = toolbox["instructions"].as_object().into_iter();
-    let instructions = instructions.flat_map(|it| it.values().filter_map(Value::as_str));
+    let instructions = toolbox["instructions"]
+        .as_object()
+        .into_iter()
+        .flat_map(|it| it.values().filter_map(Value::as_str));
     let own_instructions = meta_tools.introduction.instructions.as_deref();
     let definitions = meta_tools.tools().iter();
     let at_start = characters(own_instructions.unwrap_or_default())

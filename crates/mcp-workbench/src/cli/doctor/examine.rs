@@ -37,8 +37,12 @@ pub(super) fn of_configuration(loaded: &Loaded) -> Vec<Finding> {
         .unset
         .iter()
         .filter(|it| !is_reported_with_server(it, config));
-    let problems = loaded.warnings.iter().chain(unset).cloned();
-    let problems = problems.map(FileFinding::Problem);
+    let problems = loaded
+        .warnings
+        .iter()
+        .chain(unset)
+        .cloned()
+        .map(FileFinding::Problem);
     let mut findings: Vec<Finding> = problems.map(Finding::File).collect();
     let places = literal_places(config);
     if !places.is_empty() && is_readable_by_all(&config.file) {
@@ -46,11 +50,13 @@ pub(super) fn of_configuration(loaded: &Loaded) -> Vec<Finding> {
         findings.push(Finding::File(FileFinding::Exposed { file, places }));
     }
     let pins = Pins::new(config);
-    let lowered = pins.lowered(config).into_iter();
-    let lowered = lowered.map(|Lowered { place, mode }| FileFinding::PinLowered {
-        server: format!("{}/{}", place.toolbox, place.server),
-        words: pins.lowered_notice(&place, mode),
-    });
+    let lowered = pins
+        .lowered(config)
+        .into_iter()
+        .map(|Lowered { place, mode }| FileFinding::PinLowered {
+            server: format!("{}/{}", place.toolbox, place.server),
+            words: pins.lowered_notice(&place, mode),
+        });
     findings.extend(lowered.map(Finding::File));
     findings
 }
@@ -126,9 +132,10 @@ pub(super) fn of_server(
             if probed.took >= SLOW_START {
                 findings.push(Finding::Start(StartFinding::Slow { took: probed.took }));
             }
-            let of_tools = of_list(list, server).into_iter();
-            let of_tools = of_tools.chain(of_definitions(list));
-            let of_tools = of_tools.chain(of_names(list, probed, config));
+            let of_tools = of_list(list, server)
+                .into_iter()
+                .chain(of_definitions(list))
+                .chain(of_names(list, probed, config));
             findings.extend(of_tools.map(Finding::Tools));
         }
     }
@@ -148,12 +155,18 @@ fn tilde_places(server: &Server) -> Vec<String> {
         named("envFile", file.is_some_and(has_tilde)),
     ];
     let starts = |word: &str| word == "~" || word.starts_with("~/");
-    let args = launch.args.iter().enumerate();
-    let args = args.filter(|(_, word)| starts(word));
-    let args = args.map(|(index, _)| format!("args[{index}]"));
-    let env = launch.environment.own.iter();
-    let env = env.filter(|(_, value)| starts(value));
-    let env = env.map(|(name, _)| format!("env.{name}"));
+    let args = launch
+        .args
+        .iter()
+        .enumerate()
+        .filter(|(_, word)| starts(word))
+        .map(|(index, _)| format!("args[{index}]"));
+    let env = launch
+        .environment
+        .own
+        .iter()
+        .filter(|(_, value)| starts(value))
+        .map(|(name, _)| format!("env.{name}"));
     keys.into_iter().flatten().chain(args).chain(env).collect()
 }
 
@@ -228,8 +241,11 @@ fn of_definitions(list: &ToolList) -> Vec<ToolFinding> {
         })
     });
     let instructions = list.introduction.instructions.as_deref();
-    let instructions = instructions.map(scan::instructions).unwrap_or_default();
-    let instructions = instructions.into_iter().map(ToolFinding::Instructions);
+    let instructions = instructions
+        .map(scan::instructions)
+        .unwrap_or_default()
+        .into_iter()
+        .map(ToolFinding::Instructions);
     let mut findings: Vec<ToolFinding> = instructions.chain(of_tools).collect();
     let count = findings.len().saturating_sub(MAX_SCANNER_FINDINGS);
     if count > 0 {

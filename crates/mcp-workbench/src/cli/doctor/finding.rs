@@ -263,8 +263,10 @@ impl fmt::Display for StartFinding {
             Self::Unset(unset) => write!(f, "{unset}"),
             Self::CommandNotFound { command, elsewhere } => {
                 write!(f, "command '{}' not found", visible(command))?;
-                let places = elsewhere.iter().map(|it| it.display().to_string());
-                let places: Vec<String> = places.collect();
+                let places: Vec<String> = elsewhere
+                    .iter()
+                    .map(|it| it.display().to_string())
+                    .collect();
                 if places.is_empty() {
                     f.write_str(", neither on the PATH of the server nor in the usual places")
                 } else {

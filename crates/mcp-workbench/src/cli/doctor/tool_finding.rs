@@ -140,9 +140,10 @@ impl fmt::Display for ToolFinding {
                 write!(f, "names with characters that {clients} refuse: {tools}")
             }
             Self::TooMany { count, clients } => {
-                let clients = clients.iter();
-                let clients = clients.map(|(client, most)| format!("{client} ({most})"));
-                let clients: Vec<String> = clients.collect();
+                let clients: Vec<String> = clients
+                    .iter()
+                    .map(|(client, most)| format!("{client} ({most})"))
+                    .collect();
                 let clients = clients.join(", ");
                 write!(f, "{count} tools, more than these clients show: {clients}")
             }

@@ -70,8 +70,7 @@ impl Destination {
         environment: &Environment,
     ) -> Result<String, ImportError> {
         let before = self.before.clone().unwrap_or_else(without_toolboxes);
-        let after = edited(&before, additions, grouping);
-        let after = after.map_err(|error| ImportError::Edit {
+        let after = edited(&before, additions, grouping).map_err(|error| ImportError::Edit {
             file: self.file.clone(),
             error: error.into(),
         })?;
@@ -143,8 +142,11 @@ fn description(toolbox: &str, additions: &[Addition<'_>], grouping: &Grouping) -
         .iter()
         .filter(|it| it.toolbox == toolbox)
         .collect();
-    let names = inside.iter().take(NAMED_SERVERS).map(|it| it.name.as_str());
-    let names: Vec<&str> = names.collect();
+    let names: Vec<&str> = inside
+        .iter()
+        .take(NAMED_SERVERS)
+        .map(|it| it.name.as_str())
+        .collect();
     let more = if inside.len() > names.len() {
         ", …"
     } else {

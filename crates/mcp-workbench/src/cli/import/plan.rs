@@ -311,8 +311,12 @@ impl NewServer {
         };
         entry.insert("disabled".to_owned(), true.into());
         if let Some(inherited) = entry.remove("inheritEnv") {
-            let names = inherited.as_array().into_iter().flatten();
-            let names = names.filter_map(Value::as_str).map(str::to_owned);
+            let names = inherited
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned);
             self.remarks.push(Remark::NotInherited {
                 variables: names.collect(),
             });

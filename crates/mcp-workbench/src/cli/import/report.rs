@@ -93,8 +93,9 @@ pub(super) fn project_servers(candidates: &[ImportCandidate]) -> String {
 fn entry_lines(entry: &Value) -> impl Iterator<Item = String> {
     let text = |key: &str| entry[key].as_str();
     let arguments = entry["args"].as_array().into_iter().flatten();
-    let words = text("command").into_iter();
-    let words = words.chain(arguments.filter_map(Value::as_str));
+    let words = text("command")
+        .into_iter()
+        .chain(arguments.filter_map(Value::as_str));
     let command_line: Vec<String> = words.map(word).collect();
     let first = match text("url") {
         Some(url) => url.to_owned(),
@@ -247,8 +248,7 @@ impl Report<'_> {
     }
 
     pub(super) fn next_steps(&self, environment: &Environment) -> String {
-        let option = Destination::option(self.file, environment);
-        let option = option.map_or_else(String::new, |file| {
+        let option = Destination::option(self.file, environment).map_or_else(String::new, |file| {
             format!(" --config {}", quoted(&file.display().to_string()))
         });
         let from_project = self.additions.iter().filter(|it| it.new.from_project);
@@ -344,9 +344,11 @@ impl Report<'_> {
             (Kind::Unusable(_), _) => ("unusable", None, None),
             (Kind::NotAServer | Kind::New(_), _) => ("not_a_server", None, None),
         };
-        let remarks = addition.map(|it| it.new.remarks.iter());
-        let remarks = remarks.into_iter().flatten();
-        let remarks = remarks.map(|it| json!({"code": it.code(), "text": it.to_string()}));
+        let remarks = addition
+            .map(|it| it.new.remarks.iter())
+            .into_iter()
+            .flatten()
+            .map(|it| json!({"code": it.code(), "text": it.to_string()}));
         let from_project = addition.filter(|it| it.new.from_project);
         json!({
             "status": status,

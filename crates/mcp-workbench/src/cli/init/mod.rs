@@ -110,8 +110,10 @@ impl InitArguments {
             first.description.clone_from(description);
         }
         if !self.command.is_empty() {
-            let name = self.server.clone();
-            let name = name.unwrap_or_else(|| template::name_of(&self.command));
+            let name = self
+                .server
+                .clone()
+                .unwrap_or_else(|| template::name_of(&self.command));
             first.server = Some((name, self.command.clone()));
         }
         first
@@ -140,8 +142,11 @@ fn next_steps(file: &Path, toolbox: &str, environment: &Environment) -> String {
         ),
     ];
     let mut text = format!("wrote {shown}\n\nnext{with}:");
-    let width = steps.iter().map(|(command, _)| command.chars().count());
-    let width = width.max().unwrap_or(0);
+    let width = steps
+        .iter()
+        .map(|(command, _)| command.chars().count())
+        .max()
+        .unwrap_or(0);
     for (command, what) in steps {
         text.push_str(&format!("\n  {PROGRAM} {command:<width$}  {what}"));
     }

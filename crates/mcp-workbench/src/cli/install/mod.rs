@@ -335,8 +335,10 @@ fn variable_remark(
             )
         });
     }
-    let unset = own.variables.iter().map(String::as_str);
-    let unset: Vec<&str> = unset
+    let unset: Vec<&str> = own
+        .variables
+        .iter()
+        .map(String::as_str)
         .filter(|name| environment.variable(name).is_none())
         .collect();
     (!unset.is_empty()).then(|| {

@@ -48,8 +48,7 @@ impl TargetFile {
         environment: &Environment,
     ) -> Result<PathBuf, InstallError> {
         let scope = if project { Scope::Project } else { Scope::User };
-        let paths = client_paths(client, System::CURRENT, environment);
-        let mut paths: Vec<PathBuf> = paths
+        let mut paths: Vec<PathBuf> = client_paths(client, System::CURRENT, environment)
             .into_iter()
             .filter(|it| it.scope == scope)
             .map(|it| it.path)
@@ -74,7 +73,8 @@ pub(in crate::cli) fn stable_program(environment: &Environment) -> io::Result<St
     // Version managers and package managers replace the real file on updates, but not the link in PATH.
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     let mut candidates = folders.map(|folder| folder.join(&name));
-    let found = candidates.find(|it| fs::canonicalize(it).is_ok_and(|it| it == real));
-    let found = found.and_then(|it| it.into_os_string().into_string().ok());
+    let found = candidates
+        .find(|it| fs::canonicalize(it).is_ok_and(|it| it == real))
+        .and_then(|it| it.into_os_string().into_string().ok());
     Ok(found.unwrap_or(own))
 }

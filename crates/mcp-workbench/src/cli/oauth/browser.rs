@@ -113,8 +113,9 @@ fn of_variable(named: &OsStr, address: &str) -> Vec<CommandLine> {
         .filter(|command| !command.trim().is_empty());
     let lines = commands.map(|command| {
         let has_place = command.contains("%s");
-        let words = command.split_whitespace();
-        let words = words.map(|word| word.replace("%s", address).into());
+        let words = command
+            .split_whitespace()
+            .map(|word| word.replace("%s", address).into());
         let end = (!has_place).then(|| address.into());
         words.chain(end).collect()
     });

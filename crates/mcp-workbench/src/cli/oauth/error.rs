@@ -88,8 +88,11 @@ impl LoginError {
             LoginKind::Off => Self::Off(server),
             LoginKind::Program => Self::Program(server),
             LoginKind::Unset(unset) => {
-                let missing = unset.iter().map(ToString::to_string);
-                let missing = missing.collect::<Vec<_>>().join("; ");
+                let missing = unset
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join("; ");
                 Self::Unset {
                     server,
                     missing: visible(&missing).into_owned(),

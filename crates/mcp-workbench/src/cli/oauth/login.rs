@@ -58,8 +58,7 @@ pub(in crate::cli) fn run(
     let mut loaded = load_configuration(config, environment)?.config;
     let target = Target::named(&mut loaded, &arguments.toolbox, &arguments.server)?;
     let kind = target.login_kind(loaded.state.as_deref());
-    let account = LoginError::unless_person(&target, kind, config)?;
-    let account = account
+    let account = LoginError::unless_person(&target, kind, config)?
         .asking_for(&arguments.scope)
         .ok_or(LoginError::Scope)?;
     let server = target.shown();

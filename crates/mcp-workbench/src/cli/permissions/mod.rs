@@ -121,8 +121,9 @@ fn print_client_rules(
     environment: &Environment,
 ) -> Result<(), PermissionsError> {
     let program = stable_program(environment).map_err(PermissionsError::Program)?;
-    let text = file.to_str();
-    let text = text.ok_or_else(|| PermissionsError::NotText(file.to_owned()))?;
+    let text = file
+        .to_str()
+        .ok_or_else(|| PermissionsError::NotText(file.to_owned()))?;
     let place = WorkbenchEntry {
         name: &arguments.name,
         program: &program,
@@ -143,14 +144,17 @@ fn print_client_rules(
 
 /// Returns a warning about servers without rules: nobody asks about their tools once the client does not.
 fn without_rules(config: &Config) -> Option<String> {
-    let servers = config.toolboxes.values().flat_map(|toolbox| {
-        let servers = toolbox
-            .servers
-            .values()
-            .filter(|it| it.permissions.is_empty());
-        servers.map(|server| visible(&format!("{}/{}", toolbox.name, server.name)).into_owned())
-    });
-    let servers: Vec<String> = servers.collect();
+    let servers: Vec<String> = config
+        .toolboxes
+        .values()
+        .flat_map(|toolbox| {
+            let servers = toolbox
+                .servers
+                .values()
+                .filter(|it| it.permissions.is_empty());
+            servers.map(|server| visible(&format!("{}/{}", toolbox.name, server.name)).into_owned())
+        })
+        .collect();
     (!servers.is_empty()).then(|| {
         let servers = servers.join(", ");
         format!("warning: all tools of these servers will run without approval, because they have no `permissions`: {servers}")

@@ -117,8 +117,8 @@ fn codex(place: &WorkbenchEntry<'_>) -> String {
 }
 
 fn cursor(place: &WorkbenchEntry<'_>) -> Value {
-    let tools = MetaTool::ALL.into_iter();
-    let tools: Vec<_> = tools
+    let tools: Vec<_> = MetaTool::ALL
+        .into_iter()
         .map(|tool| format!("{}:{}", place.name, tool.name()))
         .collect();
     json!({ "mcpAllowlist": tools })
@@ -136,8 +136,9 @@ fn gemini(place: &WorkbenchEntry<'_>) -> String {
 }
 
 fn opencode(place: &WorkbenchEntry<'_>) -> Value {
-    let tools = MetaTool::ALL.into_iter();
-    let tools = tools.map(|tool| (format!("{}_{}", place.name, tool.name()), json!("allow")));
+    let tools = MetaTool::ALL
+        .into_iter()
+        .map(|tool| (format!("{}_{}", place.name, tool.name()), json!("allow")));
     json!({ "permission": Value::Object(tools.collect()) })
 }
 

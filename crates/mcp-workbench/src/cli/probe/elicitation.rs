@@ -205,9 +205,10 @@ fn choices(field: &Value) -> Vec<Value> {
     let of_items = &field["items"];
     let listed = |schema: &Value| -> Vec<Value> {
         let plain = schema["enum"].as_array().into_iter().flatten().cloned();
-        let titled = ["oneOf", "anyOf"].into_iter();
-        let titled = titled.flat_map(|key| schema[key].as_array().into_iter().flatten());
-        let titled = titled.filter_map(|choice| choice.get("const").cloned());
+        let titled = ["oneOf", "anyOf"]
+            .into_iter()
+            .flat_map(|key| schema[key].as_array().into_iter().flatten())
+            .filter_map(|choice| choice.get("const").cloned());
         plain.chain(titled).collect()
     };
     let own = listed(field);

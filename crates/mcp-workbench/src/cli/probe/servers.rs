@@ -108,8 +108,10 @@ async fn run_tasks(
         () = all => {}
         () = stop => {}
     }
-    let found = found.into_iter().zip(tasks);
-    let found = found.map(|(probed, task)| probed.unwrap_or_else(|| task.unfinished(began)));
+    let found = found
+        .into_iter()
+        .zip(tasks)
+        .map(|(probed, task)| probed.unwrap_or_else(|| task.unfinished(began)));
     found.collect()
 }
 

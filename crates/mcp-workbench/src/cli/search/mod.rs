@@ -159,8 +159,12 @@ async fn search(
     let search = workbench
         .search_within(&query, &client, START_TIMEOUT)
         .await;
-    let explained = search.shown().iter().filter(|_| arguments.explain);
-    let explained = explained.map(|hit| hit.tool.clone()).collect();
+    let explained = search
+        .shown()
+        .iter()
+        .filter(|_| arguments.explain)
+        .map(|hit| hit.tool.clone())
+        .collect();
     let explained = workbench.explain(&query, explained).await.into_iter();
     let explanations = explained.map(|(_, explanation)| explanation).collect();
     SearchResult {

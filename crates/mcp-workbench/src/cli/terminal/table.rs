@@ -94,8 +94,11 @@ impl Table {
         let around = indent.chars().count() + between;
         // Take one character at a time from the widest text column, so that wide columns shrink evenly.
         while widths.iter().sum::<usize>() + around > room {
-            let texts = self.columns.iter().zip(&mut widths);
-            let texts = texts.filter(|(column, _)| matches!(column, Column::Text(_)));
+            let texts = self
+                .columns
+                .iter()
+                .zip(&mut widths)
+                .filter(|(column, _)| matches!(column, Column::Text(_)));
             let widest = texts.map(|(_, width)| width).max();
             let Some(widest) = widest.filter(|width| **width > MIN_TEXT_WIDTH) else {
                 break;
@@ -107,8 +110,11 @@ impl Table {
 
     fn width(&self, index: usize) -> usize {
         let heading = self.columns[index].heading().chars().count();
-        let cells = self.rows.iter().filter_map(|row| row.get(index));
-        let cells = cells.map(|cell| cell.chars().count());
+        let cells = self
+            .rows
+            .iter()
+            .filter_map(|row| row.get(index))
+            .map(|cell| cell.chars().count());
         cells.chain([heading]).max().unwrap_or(0)
     }
 }

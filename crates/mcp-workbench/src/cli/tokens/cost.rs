@@ -123,8 +123,10 @@ impl Costs {
 
     /// Returns the cost at the start through the workbench; in native mode that is a whole toolbox.
     pub(super) fn at_start(&self) -> usize {
-        let shown = self.native.as_ref();
-        let shown = shown.and_then(|name| self.toolboxes.iter().find(|it| it.name == *name));
+        let shown = self
+            .native
+            .as_ref()
+            .and_then(|name| self.toolboxes.iter().find(|it| it.name == *name));
         shown.map_or(self.start.total(), ToolboxCost::flat)
     }
 
@@ -197,8 +199,10 @@ fn opened(toolbox: &Arc<Toolbox>, found: &[&ProbeResult]) -> Option<Opened> {
 impl OpenCost {
     fn of(opened: &Opened) -> Self {
         Self(Detail::ALL.map(|detail| {
-            let content = render_opened(opened, detail).member("content");
-            let content = content.and_then(|it| it.elements()).unwrap_or_default();
+            let content = render_opened(opened, detail)
+                .member("content")
+                .and_then(|it| it.elements())
+                .unwrap_or_default();
             let text = content.first().and_then(|it| it.member("text"));
             let text = text.as_ref().and_then(RawJson::as_text);
             tokens(&text.unwrap_or_default())

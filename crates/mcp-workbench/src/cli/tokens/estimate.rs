@@ -76,8 +76,8 @@ fn next_piece(text: &[char]) -> (usize, usize) {
     let lead = usize::from(first == ' ' && text.get(1).is_some_and(is_sign));
     if is_sign(&text[lead]) {
         let signs = text[lead..].iter().take_while(|it| is_sign(it)).count();
-        let tail = text[lead + signs..].iter();
-        let tail = tail
+        let tail = text[lead + signs..]
+            .iter()
             .take_while(|it| matches!(it, '\r' | '\n' | '/'))
             .count();
         let length = lead + signs + tail;

@@ -179,8 +179,9 @@ fn write(
         if let StartOutcome::Up { texts, .. } = &server.found {
             let texts = texts.values();
             // A definition that repeats a secret is pinned by its digest only.
-            let texts = texts.filter(|text| !server.secrets.occur_in_json(text));
-            let texts = texts.map(|text| (Digest::of(text.as_bytes()), text.clone()));
+            let texts = texts
+                .filter(|text| !server.secrets.occur_in_json(text))
+                .map(|text| (Digest::of(text.as_bytes()), text.clone()));
             pins.keep_texts(&lock, &server.place, texts);
         }
     }

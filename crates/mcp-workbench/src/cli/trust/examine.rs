@@ -120,8 +120,12 @@ impl Subject {
         starts: impl Fn(&Self, &ConfiguredServer) -> bool,
         environment: &Environment,
     ) -> Result<(Pins, Vec<ExaminedServer>), ProbeError> {
-        let started = self.servers.iter().filter(|it| starts(&self, it));
-        let started: Vec<ServerIdentifier> = started.map(|it| it.place.clone()).collect();
+        let started: Vec<ServerIdentifier> = self
+            .servers
+            .iter()
+            .filter(|it| starts(&self, it))
+            .map(|it| it.place.clone())
+            .collect();
         // With pins on, changed tools would be withheld and could not be compared.
         unpin(&mut self.config, &started);
         let progress = Progress::on_stderr(environment, "starting servers");
@@ -213,12 +217,14 @@ impl StartOutcome {
             Ok(list) => list,
             Err(error) => return Self::Failed(error.to_string()),
         };
-        let texts = list.tools().iter();
-        let texts: Vec<(String, String)> = texts
+        let texts: Vec<(String, String)> = list
+            .tools()
+            .iter()
             .map(|tool| (tool.name.to_string(), canonical(&tool.definition)))
             .collect();
-        let tools = texts.iter();
-        let tools = tools.map(|(name, text)| (name.clone(), Digest::of(text.as_bytes())));
+        let tools = texts
+            .iter()
+            .map(|(name, text)| (name.clone(), Digest::of(text.as_bytes())));
         let released = list.tools().iter().filter_map(|tool| {
             let code = tool.released?.to_owned();
             Some((tool.name.to_string(), code))
@@ -280,8 +286,10 @@ impl ExaminedServer {
             } => (Some(texts.keys()), Some(reviewable.keys())),
             StartOutcome::Failed(_) | StartOutcome::NotStarted => (None, None),
         };
-        let found = texts.into_iter().flatten();
-        let found = found.chain(reviewable.into_iter().flatten());
+        let found = texts
+            .into_iter()
+            .flatten()
+            .chain(reviewable.into_iter().flatten());
         pinned.chain(found).chain(remarked).cloned().collect()
     }
 

@@ -42,8 +42,10 @@ pub(super) fn of(server: &ProbeResult, all: &[ProbeResult]) -> Vec<Remark> {
     let Ok(list) = &server.tools else {
         return Vec::new();
     };
-    let withheld = list.withheld.iter();
-    let withheld = withheld.filter(|it| matches!(it.cause, Cause::Definition | Cause::Finding(_)));
+    let withheld = list
+        .withheld
+        .iter()
+        .filter(|it| matches!(it.cause, Cause::Definition | Cause::Finding(_)));
     let withheld =
         withheld.map(|it| Remark::of_tool(it.name.as_str(), &format!("withheld: {}", it.reason)));
     let definitions = list.tools().iter().flat_map(|tool| {
