@@ -108,8 +108,9 @@ impl ReportedProgress {
     /// Records a report. Returns false if it is not above the progress that was reported before the call was
     /// repeated.
     pub(crate) fn record(&mut self, report: &RawJson) -> bool {
-        let progress = report.member("progress");
-        let progress = progress.and_then(|it| it.as_str().parse::<f64>().ok());
+        let progress = report
+            .member("progress")
+            .and_then(|it| it.as_str().parse::<f64>().ok());
         let Some(progress) = progress else {
             return true;
         };

@@ -64,11 +64,12 @@ fn place(
 ) -> io::Result<()> {
     make_folder(folder)?;
     let temporary = folder.join(format!("{name}.{:016x}", u64::from_ne_bytes(random())));
-    let written = open_new(&temporary).and_then(|mut file| {
-        let mut pieces = pieces.iter();
-        pieces.try_for_each(|piece| file.write_all(piece.as_ref()))
-    });
-    let written = written.and_then(|()| put(&temporary, &folder.join(name)));
+    let written = open_new(&temporary)
+        .and_then(|mut file| {
+            let mut pieces = pieces.iter();
+            pieces.try_for_each(|piece| file.write_all(piece.as_ref()))
+        })
+        .and_then(|()| put(&temporary, &folder.join(name)));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }

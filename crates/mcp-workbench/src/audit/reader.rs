@@ -76,8 +76,10 @@ pub(crate) struct LogReader {
 impl LogReader {
     /// Creates a reader that starts at the oldest line.
     pub(crate) fn new(audit: &Audit) -> Self {
-        let older = (1..audit.files).map(|number| numbered(&audit.file, number));
-        let older: Vec<PathBuf> = older.filter(|file| file.exists()).collect();
+        let older: Vec<PathBuf> = (1..audit.files)
+            .map(|number| numbered(&audit.file, number))
+            .filter(|file| file.exists())
+            .collect();
         Self {
             path: audit.file.clone(),
             older,

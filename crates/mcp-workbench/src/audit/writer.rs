@@ -133,8 +133,10 @@ impl Shared {
     /// Waits for records and moves them into `batch`, which is empty. Returns false if there will be no more.
     fn next_batch(&self, batch: &mut Records) -> bool {
         let is_idle = |queue: &mut Queue| queue.records.is_empty() && !queue.is_closed;
-        let queue = self.changed.wait_while(self.queue(), is_idle);
-        let queue = queue.unwrap_or_else(PoisonError::into_inner);
+        let queue = self
+            .changed
+            .wait_while(self.queue(), is_idle)
+            .unwrap_or_else(PoisonError::into_inner);
         let can_wait = |queue: &mut Queue| !queue.is_half_full() && !queue.is_closed;
         let waited = self
             .changed

@@ -14,8 +14,10 @@ pub struct ClientPath {
 
 /// Returns the files that a client would read on a system, existing or not.
 pub fn client_paths(client: &Client, system: System, environment: &Environment) -> Vec<ClientPath> {
-    let files = client.files.iter();
-    let files = files.filter(|file| file.systems.contains(&system));
+    let files = client
+        .files
+        .iter()
+        .filter(|file| file.systems.contains(&system));
     let paths = files.filter_map(|file| {
         Some(ClientPath {
             path: base(file, system, environment)?.join(file.path),

@@ -79,8 +79,11 @@ impl Identity {
 
 /// Returns the name of a program without folder and extension, in lower case.
 pub(super) fn stem(command: &str) -> String {
-    let name = command.rsplit(['/', '\\']).next().unwrap_or(command);
-    let name = name.to_ascii_lowercase();
+    let name = command
+        .rsplit(['/', '\\'])
+        .next()
+        .unwrap_or(command)
+        .to_ascii_lowercase();
     for ending in [".exe", ".cmd", ".bat", ".ps1"] {
         if let Some(stem) = name.strip_suffix(ending) {
             return stem.to_owned();

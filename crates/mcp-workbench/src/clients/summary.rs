@@ -64,8 +64,13 @@ fn origin(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return "a remote server".to_owned();
     };
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = host.rsplit('@').next().unwrap_or_default();
+    let host = rest
+        .split(['/', '?', '#'])
+        .next()
+        .unwrap_or_default()
+        .rsplit('@')
+        .next()
+        .unwrap_or_default();
     let more = if rest.trim_end_matches('/') == host {
         ""
     } else {

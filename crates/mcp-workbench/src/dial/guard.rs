@@ -72,8 +72,8 @@ impl Guard {
         } else {
             Proxies::Usual
         };
-        let origin = Uri::try_from(url.origin().ascii_serialization());
-        let origin = origin.map_err(|error| unreachable(&error))?;
+        let origin = Uri::try_from(url.origin().ascii_serialization())
+            .map_err(|error| unreachable(&error))?;
         let connector = Connector::new(origin, proxies).map_err(|error| unreachable(&error))?;
         let connected = if connector.is_proxied() {
             self.check_host(url, Lookup::ByProxy).await?;

@@ -50,15 +50,17 @@ impl InputRequired {
     pub(crate) fn to_result(&self) -> RawJson {
         let mut result = ObjectText::new().member("resultType", "input_required");
         if !self.requests.is_empty() {
-            let requests = self.requests.iter();
-            let requests = requests.fold(ObjectText::new(), |text, request| {
-                let question = ObjectText::new().member("method", &request.method);
-                let question = match &request.params {
-                    Some(params) => question.raw("params", params),
-                    None => question,
-                };
-                text.raw(&request.key, &question.finish())
-            });
+            let requests = self
+                .requests
+                .iter()
+                .fold(ObjectText::new(), |text, request| {
+                    let question = ObjectText::new().member("method", &request.method);
+                    let question = match &request.params {
+                        Some(params) => question.raw("params", params),
+                        None => question,
+                    };
+                    text.raw(&request.key, &question.finish())
+                });
             result = result.raw(INPUT_REQUESTS, &requests.finish());
         }
         if let Some(state) = &self.state {

@@ -160,8 +160,10 @@ impl RequestMeta {
         if version.kind() != Kind::String {
             return Err(MetaProblem::WrongType(PROTOCOL_VERSION, "a string"));
         }
-        let capabilities = self.capabilities.clone();
-        let capabilities = capabilities.ok_or(MetaProblem::Missing(CLIENT_CAPABILITIES))?;
+        let capabilities = self
+            .capabilities
+            .clone()
+            .ok_or(MetaProblem::Missing(CLIENT_CAPABILITIES))?;
         let is_object = |value: &RawJson| value.kind() == Kind::Object;
         if !is_object(&capabilities) {
             return Err(MetaProblem::WrongType(CLIENT_CAPABILITIES, "an object"));

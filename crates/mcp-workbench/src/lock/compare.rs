@@ -53,8 +53,10 @@ impl Differences {
 impl PinnedServer {
     /// Pins an observation, at a first contact or an approval.
     pub fn of(observation: &Observation) -> Self {
-        let tools = observation.tools.iter();
-        let tools = tools.map(|tool| (tool.0.clone(), observation.pinned(tool)));
+        let tools = observation
+            .tools
+            .iter()
+            .map(|tool| (tool.0.clone(), observation.pinned(tool)));
         Self {
             launch: observation.launch.clone(),
             seen: None,

@@ -92,8 +92,9 @@ impl Lock {
             String::new()
         };
         let pins = self.policy.servers.iter().map(|(name, servers)| {
-            let servers = servers.iter();
-            let servers = servers.map(|(name, mode)| (name, string(mode.word())));
+            let servers = servers
+                .iter()
+                .map(|(name, mode)| (name, string(mode.word())));
             (name, members(servers, 4))
         });
         let pins = match pins.len() {
@@ -128,8 +129,8 @@ impl PinnedTool {
             ("pinned", digest(self.pinned)),
             ("seen", digest(self.seen)),
             ("finding", self.finding.clone()),
-        ];
-        let members = members.into_iter();
+        ]
+        .into_iter();
         let members =
             members.filter_map(|(name, text)| Some(format!("\"{name}\": {}", string(&text?))));
         format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
@@ -139,8 +140,9 @@ impl PinnedTool {
 /// Writes an object with one line per member.
 fn members(members: impl Iterator<Item = (impl AsRef<str>, String)>, indent: usize) -> String {
     let inner = " ".repeat(indent + 2);
-    let lines = members.map(|(name, value)| format!("{inner}{}: {value}", string(name.as_ref())));
-    let lines: Vec<String> = lines.collect();
+    let lines: Vec<String> = members
+        .map(|(name, value)| format!("{inner}{}: {value}", string(name.as_ref())))
+        .collect();
     if lines.is_empty() {
         return "{}".to_owned();
     }
@@ -156,8 +158,9 @@ fn line(value: &Value) -> String {
             format!("[{}]", elements.join(", "))
         }
         Value::Object(entries) => {
-            let entries = entries.iter();
-            let entries = entries.map(|(name, value)| format!("{}: {}", string(name), line(value)));
+            let entries = entries
+                .iter()
+                .map(|(name, value)| format!("{}: {}", string(name), line(value)));
             format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
         }
         other => other.to_string(),

@@ -112,16 +112,21 @@ fn sources(server: &Server) -> Option<impl Iterator<Item = (String, Source<'_>)>
     let Transport::Stdio(launch) = &server.transport else {
         return None;
     };
-    let variables = launch.env_as_written.iter();
-    let variables = variables.filter(|(name, _)| is_loader(name));
-    let variables = variables.map(|(name, value)| (format!("env {name}"), Source::Value(value)));
-    let env_file = server.written.env_file.as_deref();
-    let env_file = env_file.filter(|written| !written.contains("${"));
-    let env_file = env_file.zip(launch.environment.file.as_ref());
-    let env_file = env_file.map(|(name, file)| {
-        let file = Source::File(launch.cwd.join(file));
-        (format!("envFile {name}"), file)
-    });
+    let variables = launch
+        .env_as_written
+        .iter()
+        .filter(|(name, _)| is_loader(name))
+        .map(|(name, value)| (format!("env {name}"), Source::Value(value)));
+    let env_file = server
+        .written
+        .env_file
+        .as_deref()
+        .filter(|written| !written.contains("${"))
+        .zip(launch.environment.file.as_ref())
+        .map(|(name, file)| {
+            let file = Source::File(launch.cwd.join(file));
+            (format!("envFile {name}"), file)
+        });
     Some(arguments(server, launch).chain(env_file).chain(variables))
 }
 
@@ -131,8 +136,12 @@ fn arguments<'a>(
     server: &'a Server,
     launch: &'a StdioLaunch,
 ) -> impl Iterator<Item = (String, Source<'a>)> {
-    let arguments = server.written.args.iter().zip(&launch.args_as_written);
-    let arguments = arguments.zip(&launch.args);
+    let arguments = server
+        .written
+        .args
+        .iter()
+        .zip(&launch.args_as_written)
+        .zip(&launch.args);
     let files = arguments.filter(|((_, written), argument)| {
         !written.contains("${") && !is_program(Path::new(argument))
     });

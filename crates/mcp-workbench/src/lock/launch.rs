@@ -89,8 +89,9 @@ impl Launch {
     pub fn differing(&self, other: &Self) -> Vec<String> {
         let names: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
         let is_older = self.is_older_than(other);
-        let names = names.into_iter();
-        let names = names.filter(|name| !(is_older && *name == INPUTS));
+        let names = names
+            .into_iter()
+            .filter(|name| !(is_older && *name == INPUTS));
         names
             .filter(|name| self.0.get(*name) != other.0.get(*name))
             .cloned()
@@ -107,7 +108,8 @@ impl Launch {
 
 /// Converts digests by name to a JSON value.
 fn in_words(digests: BTreeMap<String, Digest>) -> Value {
-    let digests = digests.into_iter();
-    let digests = digests.map(|(name, digest)| (name, Value::from(digest.to_string())));
+    let digests = digests
+        .into_iter()
+        .map(|(name, digest)| (name, Value::from(digest.to_string())));
     Value::Object(digests.collect())
 }

@@ -58,8 +58,10 @@ impl ObservedServer {
     pub(super) fn tools_only(&self) -> &Observation {
         self.tools_only.get_or_init(|| {
             let digest = |definition| Digest::of(canonical(definition).as_bytes());
-            let tools = self.tools.iter();
-            let tools = tools.map(|(name, definition)| (name.clone(), digest(definition)));
+            let tools = self
+                .tools
+                .iter()
+                .map(|(name, definition)| (name.clone(), digest(definition)));
             Observation {
                 tools: tools.collect(),
                 ..Observation::default()

@@ -27,8 +27,8 @@ impl PinPolicy {
         };
         for toolbox in config.toolboxes.values() {
             let servers = toolbox.servers.values();
-            let differing = servers.filter(|it| (it.pin == PinMode::Enforce) != policy.is_enforced);
-            let differing: BTreeMap<String, PinMode> = differing
+            let differing: BTreeMap<String, PinMode> = servers
+                .filter(|it| (it.pin == PinMode::Enforce) != policy.is_enforced)
                 .map(|server| (server.name.to_string(), server.pin))
                 .collect();
             if !differing.is_empty() {

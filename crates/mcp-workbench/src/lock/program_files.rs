@@ -43,11 +43,16 @@ pub(super) fn named(server: &Server) -> impl Iterator<Item = (&str, PathBuf)> {
         let command = server.written.command.as_deref();
         let command = command.map(|written| (written, launch.command.as_str()));
         let command = command.filter(|(_, command)| Path::new(command).is_absolute());
-        let arguments = launch.args_as_written.iter().zip(&launch.args);
-        let arguments = arguments.map(|(written, argument)| (written.as_str(), argument.as_str()));
+        let arguments = launch
+            .args_as_written
+            .iter()
+            .zip(&launch.args)
+            .map(|(written, argument)| (written.as_str(), argument.as_str()));
         let scripts = arguments.filter(|(_, argument)| is_program(Path::new(argument)));
-        let files = command.into_iter().chain(scripts);
-        let files = files.filter(|(written, _)| !written.contains("${"));
+        let files = command
+            .into_iter()
+            .chain(scripts)
+            .filter(|(written, _)| !written.contains("${"));
         files.map(|(written, file)| (written, launch.cwd.join(file)))
     })
 }

@@ -106,8 +106,7 @@ fn conflict(text: &[u8]) -> Option<usize> {
 
 fn pin_mode(value: &RawJson, at: &str) -> Result<PinMode, LockFault> {
     let text = value.as_text();
-    let modes = [PinMode::Off, PinMode::Notice, PinMode::Enforce];
-    let mut modes = modes.into_iter();
+    let mut modes = [PinMode::Off, PinMode::Notice, PinMode::Enforce].into_iter();
     let mode = modes.find(|mode| text.as_deref() == Some(mode.word()));
     mode.ok_or_else(|| LockFault::Value(at.to_owned()))
 }
@@ -195,8 +194,7 @@ fn named<T>(
     at: &str,
     read: impl Fn(&RawJson, &str) -> Result<T, LockFault>,
 ) -> Result<BTreeMap<String, T>, LockFault> {
-    let members = object(value, at)?.into_iter();
-    let members = members.map(|(name, value)| {
+    let members = object(value, at)?.into_iter().map(|(name, value)| {
         let value = read(&value, &format!("{at}.{name}"))?;
         Ok((name, value))
     });

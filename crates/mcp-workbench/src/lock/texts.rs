@@ -60,13 +60,14 @@ impl Texts {
         let subject = self.subject(place);
         let stored = self.cache.update(&subject, &Secrets::default(), |record| {
             let known = record.definitions();
-            let added = added.map(|(digest, definition)| (digest.to_string(), definition));
-            let added = added.filter(|(digest, _)| !known.contains_key(digest));
+            let added = added
+                .map(|(digest, definition)| (digest.to_string(), definition))
+                .filter(|(digest, _)| !known.contains_key(digest));
             let known = known
                 .iter()
                 .map(|(digest, it)| (digest.clone(), Cow::from(it)));
-            let definitions = known.chain(added.map(|(digest, it)| (digest, Cow::from(it))));
-            let mut definitions = definitions
+            let mut definitions = known
+                .chain(added.map(|(digest, it)| (digest, Cow::from(it))))
                 .filter(|(digest, _)| wanted.contains(digest))
                 .peekable();
             let text = definitions.peek().is_some().then(|| {

@@ -200,8 +200,11 @@ pub(crate) fn launch_parts(parts: &[String]) -> String {
 }
 
 fn names(names: &[String]) -> String {
-    let shown = names.iter().take(MAX_NAMES);
-    let shown: Vec<String> = shown.map(|name| format!("'{}'", visible(name))).collect();
+    let shown: Vec<String> = names
+        .iter()
+        .take(MAX_NAMES)
+        .map(|name| format!("'{}'", visible(name)))
+        .collect();
     match names.len().saturating_sub(MAX_NAMES) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),

@@ -176,8 +176,12 @@ impl fmt::Display for Failure {
                 write_unknown_toolbox(f, toolbox, available)
             }
             Self::NotOpened { toolbox, error } => {
-                let failures = error.failures.iter().map(ToString::to_string);
-                let failures = failures.collect::<Vec<_>>().join("; ");
+                let failures = error
+                    .failures
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join("; ");
                 write!(f, "Error opening toolbox '{toolbox}': {failures}")
             }
             Self::NotFound { tool, error, known } => write_not_found(f, tool, error, known),

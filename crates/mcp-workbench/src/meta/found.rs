@@ -29,11 +29,14 @@ pub(crate) fn text(search: &Search, query: &str, detail: Detail) -> String {
         text.push_str(&hit_line(hit, detail));
     }
     if !search.failures.is_empty() {
-        let servers = search.failures.iter().map(|it| {
-            let (toolbox, server) = (it.toolbox.as_str(), it.server.as_str());
-            format!("{} {}", shown_name(toolbox), shown_name(server))
-        });
-        let servers: Vec<String> = servers.collect();
+        let servers: Vec<String> = search
+            .failures
+            .iter()
+            .map(|it| {
+                let (toolbox, server) = (it.toolbox.as_str(), it.server.as_str());
+                format!("{} {}", shown_name(toolbox), shown_name(server))
+            })
+            .collect();
         text.push_str(&format!("\nNot searched (not up): {}", servers.join(", ")));
     }
     if !search.is_good {
@@ -83,8 +86,12 @@ fn hit_line(hit: &FoundTool, detail: Detail) -> String {
             format!("{toolbox} {server} {}", line(&hit.definition, detail))
         }
     };
-    let shown = hit.alike.iter().take(MOST_ALIKE);
-    let shown: Vec<String> = shown.map(|it| difference(&hit.tool, it)).collect();
+    let shown: Vec<String> = hit
+        .alike
+        .iter()
+        .take(MOST_ALIKE)
+        .map(|it| difference(&hit.tool, it))
+        .collect();
     if !shown.is_empty() {
         text.push_str(&format!(" [also: {}", shown.join(", ")));
         match hit.alike.len() - shown.len() {
@@ -132,8 +139,11 @@ fn nothing(search: &Search, query: &str) -> String {
 }
 
 fn named(toolboxes: &[ToolboxName]) -> String {
-    let shown = toolboxes.iter().take(MOST_TOOLBOXES);
-    let shown: Vec<_> = shown.map(|it| shown_name(it.as_str())).collect();
+    let shown: Vec<_> = toolboxes
+        .iter()
+        .take(MOST_TOOLBOXES)
+        .map(|it| shown_name(it.as_str()))
+        .collect();
     let mut text = match toolboxes {
         [_] => "toolbox ".to_owned(),
         _ => "toolboxes ".to_owned(),

@@ -95,12 +95,14 @@ fn write(toolboxes: &[&Toolbox], detail: Detail<'_>) -> String {
 
 /// Returns the next steps for the model, with the enabled meta-tools.
 fn footer(meta_tools: &[MetaTool]) -> String {
-    let ways = [
+    let ways: Vec<&str> = [
         (MetaTool::OpenToolbox, FOOTER),
         (MetaTool::SearchTools, HOW_TO_SEARCH),
-    ];
-    let ways = ways.iter().filter(|(tool, _)| meta_tools.contains(tool));
-    let ways: Vec<&str> = ways.map(|(_, words)| *words).collect();
+    ]
+    .iter()
+    .filter(|(tool, _)| meta_tools.contains(tool))
+    .map(|(_, words)| *words)
+    .collect();
     ways.join("\n\n")
 }
 

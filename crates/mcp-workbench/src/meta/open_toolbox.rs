@@ -128,8 +128,10 @@ async fn matching(
     };
     let search = workbench.search(&wanted, &context.client).await;
     // Near-duplicates are listed too, because the caller asked for the whole list.
-    let hits = search.hits.into_iter();
-    let hits = hits.flat_map(|hit| std::iter::once(hit.tool).chain(hit.alike));
+    let hits = search
+        .hits
+        .into_iter()
+        .flat_map(|hit| std::iter::once(hit.tool).chain(hit.alike));
     let hits = workbench.explain(&wanted, hits.collect()).await;
     // Matches in the description of the toolbox or server fit all of its tools, so they count only if no tool matches
     // otherwise.
@@ -141,11 +143,12 @@ async fn matching(
         let hits = hits
             .iter()
             .filter(|(_, explanation)| !any_speaks || speaks_for_itself(explanation.as_ref()));
-        let matching = hits.filter_map(|(tool, _)| {
-            let definition = opened.tool(&tool.server, tool.tool.as_str())?;
-            Some((tool.server.clone(), definition))
-        });
-        let matching: Vec<_> = matching.collect();
+        let matching: Vec<_> = hits
+            .filter_map(|(tool, _)| {
+                let definition = opened.tool(&tool.server, tool.tool.as_str())?;
+                Some((tool.server.clone(), definition))
+            })
+            .collect();
         render_matching(&opened, &query, &matching, detail)
     })
     .await

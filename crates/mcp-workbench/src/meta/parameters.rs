@@ -274,8 +274,12 @@ impl ParameterReader {
             return None;
         }
         let number = value.as_str();
-        let whole = number.strip_suffix(".0").unwrap_or(number);
-        let whole = whole.parse().ok().filter(|it| range.contains(it));
+        let whole = number
+            .strip_suffix(".0")
+            .unwrap_or(number)
+            .parse()
+            .ok()
+            .filter(|it| range.contains(it));
         if whole.is_none() {
             problems.push(ParameterProblem::OutOfRange {
                 path: key.path,

@@ -71,8 +71,11 @@ pub(super) fn run(
         page: params.address.as_ref().map_or(1, |address| address.page),
         error,
     };
-    let address = params.address.as_ref().ok_or(PageError::Gone);
-    let address = address.map_err(refused)?;
+    let address = params
+        .address
+        .as_ref()
+        .ok_or(PageError::Gone)
+        .map_err(refused)?;
     let stored = workbench.results().find(address, owner).map_err(refused)?;
     let texts = match &params.query {
         Some(query) => vec![found(&stored, query)],
@@ -81,10 +84,10 @@ pub(super) fn run(
             vec![page.to_owned(), place(&stored, address)]
         }
     };
-    let content = texts
+    let content: Vec<_> = texts
         .iter()
-        .map(|text| json!({ "type": "text", "text": text }));
-    let content: Vec<_> = content.collect();
+        .map(|text| json!({ "type": "text", "text": text }))
+        .collect();
     Ok(RawJson::of(&json!({ "content": content })))
 }
 

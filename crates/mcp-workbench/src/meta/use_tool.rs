@@ -42,9 +42,11 @@ const NEW_FORM: &str = "name the tool as \"tool\": {\"toolbox\", \"server\", \"t
 
 /// Returns the definition, which names the meta-tools that list tools.
 pub(super) fn definition(workbench: &Workbench) -> RawJson {
-    let sources = [MetaTool::OpenToolbox, MetaTool::SearchTools].into_iter();
-    let sources = sources.filter(|tool| workbench.has(*tool));
-    let sources: Vec<&str> = sources.map(MetaTool::name).collect();
+    let sources: Vec<&str> = [MetaTool::OpenToolbox, MetaTool::SearchTools]
+        .into_iter()
+        .filter(|tool| workbench.has(*tool))
+        .map(MetaTool::name)
+        .collect();
     let sources = sources.join(" or ");
     RawJson::of(&json!({
         "name": MetaTool::UseTool.name(),

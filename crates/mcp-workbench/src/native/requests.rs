@@ -128,8 +128,9 @@ async fn unsubscribe(native: &Native, params: &RawJson, context: CallContext) ->
 
 async fn complete(native: &Native, params: &RawJson, context: CallContext) -> Answered {
     native.require(ServerFamily::Completions)?;
-    let reference = params.member("ref");
-    let reference = reference.ok_or_else(|| NativeError::invalid("ref: Required"))?;
+    let reference = params
+        .member("ref")
+        .ok_or_else(|| NativeError::invalid("ref: Required"))?;
     if let Ok(uri) = required(&reference, "uri") {
         // A completion names the template itself, not a URI that matches it.
         let templates = native.merged(Family::Templates, &context.client).await;

@@ -183,8 +183,10 @@ impl Authority {
         redirect_uri: &str,
         scopes: &[String],
     ) -> Result<RegisteredClient, SignInError> {
-        let endpoint = self.metadata().text("registration_endpoint");
-        let endpoint = endpoint.ok_or(SignInError::NoRegistration)?;
+        let endpoint = self
+            .metadata()
+            .text("registration_endpoint")
+            .ok_or(SignInError::NoRegistration)?;
         let url = Url::parse(endpoint).map_err(|_| SignInError::Metadata)?;
         let mut request = json!({
             "client_name": OUR_NAME,

@@ -44,8 +44,9 @@ impl Challenge {
 
     /// Returns the address of the resource metadata, if the server names one that it is allowed to name.
     pub(super) fn resource_metadata(&self, server: &Url) -> Option<Url> {
-        let named = parameters(&self.0).into_iter();
-        let named = named.filter(|(name, _)| name == "resource_metadata");
+        let named = parameters(&self.0)
+            .into_iter()
+            .filter(|(name, _)| name == "resource_metadata");
         let mut urls = named.filter_map(|(_, value)| server.join(value.trim()).ok());
         urls.find(|url| Guard::new(server).check(url).is_ok())
     }

@@ -63,8 +63,10 @@ pub(super) async fn discover(
     }
     let (own_name, supported) =
         resource.map_or((None, None), |it| (it.resource, it.scopes_supported));
-    let asked = challenge.or(received.as_ref()).map(Challenge::scopes);
-    let asked = asked.filter(|it| !it.is_empty());
+    let asked = challenge
+        .or(received.as_ref())
+        .map(Challenge::scopes)
+        .filter(|it| !it.is_empty());
     let mut scopes = asked.or(supported).unwrap_or_default();
     scopes.retain(|scope| is_scope(scope));
     Ok(Discovery {
@@ -149,9 +151,13 @@ async fn named_authority(
     resource: &ResourceMetadata,
 ) -> Result<Option<Metadata>, SignInError> {
     let listed = resource.authorization_servers.iter().flatten();
-    let names = resource.authorization_server.iter().chain(listed);
-    let names = names.map(|it| it.trim()).filter(|it| !it.is_empty());
-    let names: Vec<&str> = names.collect();
+    let names: Vec<&str> = resource
+        .authorization_server
+        .iter()
+        .chain(listed)
+        .map(|it| it.trim())
+        .filter(|it| !it.is_empty())
+        .collect();
     if names.is_empty() {
         return Ok(None);
     }

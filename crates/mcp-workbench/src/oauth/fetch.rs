@@ -84,8 +84,10 @@ impl Fetcher {
                 let is_found = response.status() == StatusCode::OK;
                 return Ok(is_found.then(|| response.into_body()));
             }
-            let location = response.headers().get(LOCATION);
-            let location = location.and_then(|it| it.to_str().ok());
+            let location = response
+                .headers()
+                .get(LOCATION)
+                .and_then(|it| it.to_str().ok());
             let Some(next) = location.and_then(|it| url.join(it).ok()) else {
                 return Ok(None);
             };

@@ -27,8 +27,8 @@ impl Metadata {
             ("authorization_endpoint", at("/authorize")),
             ("token_endpoint", at("/token")),
             ("registration_endpoint", at("/register")),
-        ];
-        let endpoints = endpoints.map(|(name, url)| (name.to_owned(), url));
+        ]
+        .map(|(name, url)| (name.to_owned(), url));
         Self(endpoints.into_iter().collect())
     }
 

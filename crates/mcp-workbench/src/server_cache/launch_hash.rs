@@ -36,8 +36,10 @@ impl LaunchHash {
         }
         let environment = &launch.environment;
         let path = environment.own.get("PATH").map(AsRef::as_ref);
-        let inherited = environment.inherited.iter();
-        let mut inherited = inherited.filter(|(name, _)| name == "PATH");
+        let mut inherited = environment
+            .inherited
+            .iter()
+            .filter(|(name, _)| name == "PATH");
         let path = path.or_else(|| Some(inherited.next()?.1.as_os_str()));
         if let Some(program) = find_program(&launch.command, path) {
             self.add_file(&launch.cwd.join(program));
@@ -60,8 +62,10 @@ impl LaunchHash {
             return;
         };
         if metadata.is_file() {
-            let changed = metadata.modified().ok();
-            let changed = changed.and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+            let changed = metadata
+                .modified()
+                .ok()
+                .and_then(|it| it.duration_since(UNIX_EPOCH).ok());
             self.add(&metadata.len().to_le_bytes());
             self.add(&changed.unwrap_or_default().as_nanos().to_le_bytes());
         }

@@ -132,8 +132,9 @@ impl ServerCache {
             path: path.into(),
             reason,
         };
-        let salt = self.stored_salt(folder);
-        let salt = salt.map_err(|reason| unwritable(folder, reason))?;
+        let salt = self
+            .stored_salt(folder)
+            .map_err(|reason| unwritable(folder, reason))?;
         let key = CacheKey::new(subject, &salt).ok_or(NotCached::NoFolder)?;
         let _turn = private_files::open_lock(folder, LOCK)
             .and_then(|file| private_files::wait_for_lock(file, LOCK_TIMEOUT));

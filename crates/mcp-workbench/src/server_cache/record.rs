@@ -142,8 +142,10 @@ impl CachedServer {
 
     /// Returns canonical definitions by their digests.
     pub(crate) fn definitions(&self) -> BTreeMap<String, String> {
-        let definitions = self.definitions.as_ref();
-        let definitions = definitions.and_then(|it| serde_json::from_slice(it.as_bytes()).ok());
+        let definitions = self
+            .definitions
+            .as_ref()
+            .and_then(|it| serde_json::from_slice(it.as_bytes()).ok());
         definitions.unwrap_or_default()
     }
 
@@ -170,8 +172,10 @@ impl CachedServer {
     /// Returns the texts of all parts.
     pub(super) fn texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let head = serde_json::to_string(&self.head).expect("a head is plain data");
-        let lists = [&self.tools, &self.definitions].into_iter().flatten();
-        let lists = lists.map(|it| Cow::Borrowed(it.as_str()));
+        let lists = [&self.tools, &self.definitions]
+            .into_iter()
+            .flatten()
+            .map(|it| Cow::Borrowed(it.as_str()));
         std::iter::once(Cow::Owned(head)).chain(lists)
     }
 

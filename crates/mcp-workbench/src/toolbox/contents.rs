@@ -60,8 +60,7 @@ impl Contents {
     pub(super) fn renewed(&self, config: &Arc<config::Toolbox>, files: &ChangedFiles) -> Self {
         let renewed = Self::new(Arc::clone(config), Arc::clone(&self.pool));
         if let Some(known) = self.servers.get() {
-            let servers = config.servers.iter();
-            let servers = servers.map(|(name, server)| {
+            let servers = config.servers.iter().map(|(name, server)| {
                 let handle = match known.get(name) {
                     Some(handle) => self.renewed_server(handle, server, files.renewal(server)),
                     None => Arc::new(self.pool.add(&config.name, server)),

@@ -45,8 +45,7 @@ impl Registry {
             return Arc::clone(name);
         }
         let is_free = |name: &str| !names.by_name.contains_key(name);
-        let name = unique_name(&joined(tool), &fields(tool), self.limit, is_free);
-        let name: Arc<str> = name.into();
+        let name: Arc<str> = unique_name(&joined(tool), &fields(tool), self.limit, is_free).into();
         names.by_tool.insert(tool.clone(), Arc::clone(&name));
         names.by_name.insert(Arc::clone(&name), tool.clone());
         name
@@ -156,8 +155,10 @@ pub(crate) fn registered_definition(
     let members = definition.members().unwrap_or_default();
     let mut text = ObjectText::new().member("name", name);
     let place = format!("[{}/{}]", tool.toolbox, tool.server);
-    let described = members.iter().find(|member| member.key == "description");
-    let described = described.and_then(|member| member.value.as_text());
+    let described = members
+        .iter()
+        .find(|member| member.key == "description")
+        .and_then(|member| member.value.as_text());
     let description = match described {
         Some(description) => format!("{place} {description}"),
         None => place,
@@ -168,15 +169,16 @@ pub(crate) fn registered_definition(
             text = text.relay(member);
         }
     }
-    let meta = members.iter().find(|member| member.key == "_meta");
-    let meta = meta
+    let meta = members
+        .iter()
+        .find(|member| member.key == "_meta")
         .and_then(|member| member.value.members())
         .unwrap_or_default();
     let kept = meta
         .iter()
         .filter(|it| !matches!(it.key.as_ref(), "toolbox" | "server" | "tool"));
-    let meta = kept.fold(ObjectText::new(), |text, member| text.relay(member));
-    let meta = meta
+    let meta = kept
+        .fold(ObjectText::new(), |text, member| text.relay(member))
         .member("toolbox", tool.toolbox.as_str())
         .member("server", tool.server.as_str())
         .member("tool", tool.tool.as_str());

@@ -55,8 +55,7 @@ pub(super) fn opened_text(opened: &Opened, detail: Detail) -> String {
     );
     for (server, list) in &opened.catalogue {
         let name = shown_name(server.as_str());
-        let lines = list.tools().iter().map(|tool| line(tool, detail));
-        let lines: Vec<String> = lines.collect();
+        let lines: Vec<String> = list.tools().iter().map(|tool| line(tool, detail)).collect();
         let instructions = list.introduction.instructions.as_deref();
         let instructions =
             sentence_of(instructions.unwrap_or_default(), MAX_INSTRUCTION_CHARACTERS);

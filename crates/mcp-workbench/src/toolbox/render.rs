@@ -61,11 +61,13 @@ pub(super) fn render(
 ) -> RawJson {
     let sizes: Vec<usize> = catalogue.iter().map(|(_, list)| list.bytes()).collect();
     let share = share(&sizes, MAX_LISTED_BYTES);
-    let tools = catalogue.iter().flat_map(|(server, list)| {
-        let tools = within(list.tools().iter(), share);
-        tools.map(move |tool| (server, tool))
-    });
-    let tools: Vec<_> = tools.collect();
+    let tools: Vec<_> = catalogue
+        .iter()
+        .flat_map(|(server, list)| {
+            let tools = within(list.tools().iter(), share);
+            tools.map(move |tool| (server, tool))
+        })
+        .collect();
     let shown = Shown {
         toolbox,
         catalogue,
@@ -231,24 +233,30 @@ fn write_extras(text: &mut Vec<u8>, shown: &Shown<'_>) {
     let mut errors: Vec<String> = shown.failures.iter().map(ToString::to_string).collect();
     errors.extend(incomplete_lists(&shown.toolbox.name, catalogue));
     errors.extend(left_out_error(&shown.toolbox.name, shown.left_out));
-    let withheld = catalogue.iter().flat_map(|(server, list)| {
-        list.withheld.iter().map(move |it| WithheldTool {
-            server: server.as_str(),
-            tool: &it.tool,
-            reason: &it.reason,
+    let withheld: Vec<WithheldTool<'_>> = catalogue
+        .iter()
+        .flat_map(|(server, list)| {
+            list.withheld.iter().map(move |it| WithheldTool {
+                server: server.as_str(),
+                tool: &it.tool,
+                reason: &it.reason,
+            })
         })
-    });
-    let withheld: Vec<WithheldTool<'_>> = withheld.collect();
-    let notices = catalogue.iter().flat_map(|(server, list)| {
-        list.notices
-            .iter()
-            .map(move |notice| format!("server '{server}': {notice}"))
-    });
-    let notices: Vec<String> = notices.collect();
-    let instructions = catalogue.iter().filter_map(|(server, list)| {
-        Some((server.as_str(), list.introduction.instructions.as_deref()?))
-    });
-    let instructions: IndexMap<&str, &str> = instructions.collect();
+        .collect();
+    let notices: Vec<String> = catalogue
+        .iter()
+        .flat_map(|(server, list)| {
+            list.notices
+                .iter()
+                .map(move |notice| format!("server '{server}': {notice}"))
+        })
+        .collect();
+    let instructions: IndexMap<&str, &str> = catalogue
+        .iter()
+        .filter_map(|(server, list)| {
+            Some((server.as_str(), list.introduction.instructions.as_deref()?))
+        })
+        .collect();
     write_extra(text, "_errors", errors.is_empty(), &errors);
     write_extra(text, "withheld", withheld.is_empty(), &withheld);
     write_extra(text, "notices", notices.is_empty(), &notices);

@@ -158,8 +158,10 @@ impl Frame {
     /// Returns the id of the request that this is the answer to.
     pub fn answered_id(&self) -> Option<RequestId> {
         let id = id_from_head(&self.head)?;
-        let rest = self.head.strip_prefix(BEGINNING)?;
-        let rest = rest.strip_prefix(id.as_json().as_bytes().as_ref())?;
+        let rest = self
+            .head
+            .strip_prefix(BEGINNING)?
+            .strip_prefix(id.as_json().as_bytes().as_ref())?;
         let is_answer = rest.starts_with(RESULT) || rest.starts_with(ERROR);
         is_answer.then_some(id)
     }

@@ -71,8 +71,11 @@ impl YamlText {
                 self.with_lines(self.text.len()..self.text.len(), &lines)
             }
             (Some(block), Some(number)) => {
-                let lines = block.servers.get(number).cloned();
-                let lines = lines.ok_or(ClientEditError::NotInPlace)?;
+                let lines = block
+                    .servers
+                    .get(number)
+                    .cloned()
+                    .ok_or(ClientEditError::NotInPlace)?;
                 self.with_lines(lines, &indented(&yaml(&listed, 0), block.column))
             }
             (Some(block), None) => {
@@ -98,8 +101,8 @@ impl YamlText {
             Value::Object(map) => drop(map.remove(name)),
             _ => {}
         }
-        let block = Block::find(&self.text, client.listing, key);
-        let block = block.ok_or(ClientEditError::NotInPlace)?;
+        let block =
+            Block::find(&self.text, client.listing, key).ok_or(ClientEditError::NotInPlace)?;
         let lines = block.servers.get(number).cloned();
         let mut text = self.with_lines(lines.ok_or(ClientEditError::NotInPlace)?, "");
         if block.servers.len() == 1 {

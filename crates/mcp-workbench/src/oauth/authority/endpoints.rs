@@ -225,8 +225,8 @@ impl IssuedToken {
             received_at: 0,
         };
         token.bearer().filter(|_| is_bearer)?;
-        let scopes = text("scope");
-        let scopes = scopes.map(|it| it.split_ascii_whitespace().map(str::to_owned).collect());
+        let scopes =
+            text("scope").map(|it| it.split_ascii_whitespace().map(str::to_owned).collect());
         Some(Self { token, scopes })
     }
 }
@@ -240,8 +240,8 @@ fn encode(form: &[(&str, &str)]) -> String {
 fn basic_credentials(id: &str, secret: &str) -> HeaderValue {
     let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let pair = STANDARD.encode(format!("{}:{}", encode(id), encode(secret)));
-    let value = HeaderValue::try_from(format!("Basic {pair}"));
-    let mut value = value.expect("Base64 is allowed in a header");
+    let mut value =
+        HeaderValue::try_from(format!("Basic {pair}")).expect("Base64 is allowed in a header");
     value.set_sensitive(true);
     value
 }

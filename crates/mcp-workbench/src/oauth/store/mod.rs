@@ -148,8 +148,9 @@ impl Store {
 }
 
 fn parse(text: &[u8]) -> Result<Record, StoreFault> {
-    let record = serde_json::from_slice::<Record>(text).ok();
-    let record = record.filter(|it| it.layout == LAYOUT);
+    let record = serde_json::from_slice::<Record>(text)
+        .ok()
+        .filter(|it| it.layout == LAYOUT);
     record.ok_or(StoreFault::Unreadable)
 }
 

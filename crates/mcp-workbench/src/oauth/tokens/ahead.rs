@@ -19,8 +19,9 @@ pub(super) fn delay(life: Duration, left: Duration, chance: u8) -> Option<Durati
         return None;
     }
     let before_end = life.saturating_sub(MARGIN).max(life / 2);
-    let at = (life / 5 * 4).min(before_end);
-    let at = at.saturating_sub(life / 10 * u32::from(chance) / 255);
+    let at = (life / 5 * 4)
+        .min(before_end)
+        .saturating_sub(life / 10 * u32::from(chance) / 255);
     let age = life.saturating_sub(left);
     Some(at.saturating_sub(age))
 }

@@ -40,8 +40,9 @@ impl Hints {
     /// Reads the hints of a definition. As in the protocol, a tool is not read-only unless it says so, and a tool
     /// that is not read-only may be destructive unless it denies that. A tool that says both is not read-only.
     pub(crate) fn of(definition: &RawJson) -> Self {
-        let annotations = definition.member("annotations");
-        let annotations = annotations.filter(|it| it.kind() == Kind::Object);
+        let annotations = definition
+            .member("annotations")
+            .filter(|it| it.kind() == Kind::Object);
         let said = |name: &str| {
             let members = annotations.as_ref()?.members()?;
             let mut values = members.iter().filter(|member| member.key == name);

@@ -38,8 +38,8 @@ pub(super) fn hard(
 /// Returns all problems of a text: the first hidden character, and strays.
 pub(super) fn all(text: &str, strays: &mut Strays, place: impl FnOnce() -> String) -> Vec<Problem> {
     let found = unseen_in(text);
-    let stray = count(&found, strays, place);
-    let stray = stray.map(|(character, count)| Problem::ZeroWidth { character, count });
+    let stray = count(&found, strays, place)
+        .map(|(character, count)| Problem::ZeroWidth { character, count });
     hidden(&found).into_iter().chain(stray).collect()
 }
 

@@ -95,8 +95,9 @@ pub fn scan(definition: &RawJson) -> Vec<Finding> {
 /// Returns all findings in a server's instructions.
 pub fn instructions(text: &str) -> Vec<Finding> {
     let mut strays = Strays::default();
-    let problems = characters::all(text, &mut strays, in_instructions).into_iter();
-    let problems = problems.chain(texts::of_text(text));
+    let problems = characters::all(text, &mut strays, in_instructions)
+        .into_iter()
+        .chain(texts::of_text(text));
     // Instructions are addressed to a model by design.
     let problems = problems.filter(|it| {
         let kind = Instruction::Addressing;

@@ -49,8 +49,9 @@ fn check_schema(tree: &Tree, root: usize, findings: &mut Vec<Finding>) {
     {
         found(*deep, Problem::TooDeep);
     }
-    let objects = parts.iter();
-    let objects = objects.filter(|node| matches!(tree.nodes[**node].content, Content::Object));
+    let objects = parts
+        .iter()
+        .filter(|node| matches!(tree.nodes[**node].content, Content::Object));
     if objects.count() > MAX_SUBSCHEMAS {
         found(root, Problem::TooManySubschemas);
     }
@@ -275,8 +276,10 @@ impl Graph {
         let mut sizes: Vec<u64> = vec![0; self.edges.len()];
         for (cycle, nodes) in members.iter().enumerate() {
             for node in nodes {
-                let outward = self.edges[*node].iter().map(|target| self.cycles[*target]);
-                let outward = outward.filter(|target| *target != cycle);
+                let outward = self.edges[*node]
+                    .iter()
+                    .map(|target| self.cycles[*target])
+                    .filter(|target| *target != cycle);
                 let led_to = outward.fold(1_u64, |sum, target| sum.saturating_add(sizes[target]));
                 sizes[cycle] = sizes[cycle].saturating_add(led_to);
             }

@@ -204,8 +204,9 @@ fn token_length(bytes: &[u8]) -> usize {
 /// Decodes a string. A lone surrogate becomes U+FFFD, as in messages.
 fn unquoted(quoted: &str) -> String {
     serde_json::from_str(quoted).unwrap_or_else(|_| {
-        let repaired = RawJson::parse(&Bytes::from(quoted.to_owned())).ok();
-        let repaired = repaired.and_then(|it| Some(it.as_text()?.into_owned()));
+        let repaired = RawJson::parse(&Bytes::from(quoted.to_owned()))
+            .ok()
+            .and_then(|it| Some(it.as_text()?.into_owned()));
         repaired.unwrap_or_default()
     })
 }

@@ -95,8 +95,10 @@ impl Reader<'_> {
         while let Some(part) = waiting.pop() {
             if parts.is_empty() || self.parts_left > 0 {
                 self.parts_left = self.parts_left.saturating_sub(1);
-                let made_of = part.member("allOf").and_then(|it| it.elements());
-                let made_of = made_of.unwrap_or_default();
+                let made_of = part
+                    .member("allOf")
+                    .and_then(|it| it.elements())
+                    .unwrap_or_default();
                 waiting.extend(made_of.into_iter().take(MAX_PARTS).rev());
                 let reference = part.member("$ref");
                 let reference = reference.as_ref().and_then(RawJson::as_text);
@@ -171,8 +173,10 @@ impl Reader<'_> {
             "array" if depth < MAX_DEPTH => self.array(parts, depth + 1),
             "string" => {
                 let format = first(parts, "format");
-                let format = format.as_ref().and_then(RawJson::as_text);
-                let format = format.filter(|it| it.len() <= MAX_ENUM_VALUE_LENGTH && is_word(it));
+                let format = format
+                    .as_ref()
+                    .and_then(RawJson::as_text)
+                    .filter(|it| it.len() <= MAX_ENUM_VALUE_LENGTH && is_word(it));
                 Shape::Word(format.map_or("string".to_owned(), |it| format!("string<{it}>")))
             }
             word => Shape::Word(word.to_owned()),
@@ -269,9 +273,10 @@ fn alternatives(parts: &[RawJson]) -> Vec<RawJson> {
 fn types(parts: &[RawJson]) -> Vec<String> {
     let said = first(parts, "type");
     let several = said.as_ref().and_then(RawJson::elements);
-    let words = several.unwrap_or_else(|| said.into_iter().collect());
-    let words = words.iter().take(MAX_ALTERNATIVES);
-    let words: Vec<String> = words
+    let words: Vec<String> = several
+        .unwrap_or_else(|| said.into_iter().collect())
+        .iter()
+        .take(MAX_ALTERNATIVES)
         .filter_map(|word| word.as_text().map(std::borrow::Cow::into_owned))
         .filter(|word| is_word(word) && word.len() <= MAX_ENUM_VALUE_LENGTH)
         .collect();
