@@ -165,8 +165,10 @@ impl Connections {
             .map(|connection| &connection.stream);
         let mut waiting: Vec<_> = streams.map(|it| PollFd::new(it, PollFlags::IN)).collect();
         poll(&mut waiting, None)?;
-        let ready = waiting.iter().enumerate();
-        let ready = ready.filter(|(_, it)| !it.revents().is_empty());
+        let ready = waiting
+            .iter()
+            .enumerate()
+            .filter(|(_, it)| !it.revents().is_empty());
         Ok(ready.map(|(index, _)| index).collect())
     }
 

@@ -301,9 +301,11 @@ impl Goal {
 
     /// The row of figures that are there already.
     fn judged(&self, cells: Vec<Option<f64>>, targets: &[Target]) -> Row {
-        let verdicts = cells.iter().zip(targets);
-        let verdicts = verdicts.map(|(cell, target)| self.verdict_of(target, *cell));
-        let verdicts = verdicts.collect();
+        let verdicts = cells
+            .iter()
+            .zip(targets)
+            .map(|(cell, target)| self.verdict_of(target, *cell))
+            .collect();
         Row {
             what: self.what,
             cells,

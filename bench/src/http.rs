@@ -58,8 +58,9 @@ impl MessageBuffer {
         let (body, used) = if header(&head, "transfer-encoding").is_some() {
             take_chunks(rest)?
         } else {
-            let length = header(&head, "content-length").and_then(|text| text.parse().ok());
-            let length: usize = length.unwrap_or(0);
+            let length: usize = header(&head, "content-length")
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(0);
             (rest.get(..length)?.to_vec(), length)
         };
         self.bytes.drain(..end + 4 + used);

@@ -144,8 +144,12 @@ impl Target {
     /// The workbench with a catalogue of its own, which knows all servers and starts them when they are used.
     pub fn recalling(programs: &Programs, layout: Layout) -> io::Result<Prepared> {
         let mut prepared = Self::WORKBENCH.workbench(programs, layout, tempfile::tempdir()?)?;
-        let cache = prepared.folder.path().join("cache");
-        let cache = cache.to_string_lossy().into_owned();
+        let cache = prepared
+            .folder
+            .path()
+            .join("cache")
+            .to_string_lossy()
+            .into_owned();
         prepared.environment = vec![("XDG_CACHE_HOME".to_owned(), cache)];
         let config = json!({ "connect": "on-use", "toolboxes": { "bench": {
             "description": "Everything that is measured", "mcpServers": mcp_servers(programs, layout, Era::Legacy) } } });

@@ -101,8 +101,10 @@ fn count_instructions(arguments: &Arguments, run: &Run) -> Result<Vec<(String, f
 }
 
 fn prepare(arguments: &Arguments) -> io::Result<Run> {
-    let own = std::env::current_exe()?;
-    let own = own.parent().map(PathBuf::from).unwrap_or_default();
+    let own = std::env::current_exe()?
+        .parent()
+        .map(PathBuf::from)
+        .unwrap_or_default();
     let peers = own.with_file_name("bench-peers");
     let workbench = match &arguments.workbench {
         Some(path) => path.canonicalize()?,

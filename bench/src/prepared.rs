@@ -135,9 +135,12 @@ impl Companion {
         let companion = Self(child);
         let mut line = String::new();
         BufReader::new(stderr).read_line(&mut line)?;
-        let address = line.trim().strip_prefix("listening on http://");
-        let address = address.and_then(|it| it.strip_suffix("/mcp"));
-        let address = address.ok_or(io::ErrorKind::ConnectionRefused)?.to_owned();
+        let address = line
+            .trim()
+            .strip_prefix("listening on http://")
+            .and_then(|it| it.strip_suffix("/mcp"))
+            .ok_or(io::ErrorKind::ConnectionRefused)?
+            .to_owned();
         Ok((companion, address))
     }
 }

@@ -45,8 +45,10 @@ pub fn own_processes(pid: u32) -> Vec<u32> {
 }
 
 fn children(pid: u32) -> Vec<u32> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task"));
-    let tasks = tasks.into_iter().flatten().flatten();
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
     let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
     let numbers = lists.flat_map(|list| {
         let numbers = list.split_ascii_whitespace();
@@ -60,8 +62,10 @@ fn children(pid: u32) -> Vec<u32> {
 /// How many nanoseconds the threads of these processes that still run have run.
 pub fn cpu_nanoseconds(pids: &[u32]) -> f64 {
     let of = |pid: &u32| {
-        let tasks = fs::read_dir(format!("/proc/{pid}/task"));
-        let tasks = tasks.into_iter().flatten().flatten();
+        let tasks = fs::read_dir(format!("/proc/{pid}/task"))
+            .into_iter()
+            .flatten()
+            .flatten();
         tasks.filter_map(|task| run_time(&task.path())).sum::<f64>()
     };
     pids.iter().map(of).sum()

@@ -30,8 +30,7 @@ impl Machine {
         let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = info
             .lines()
-            .find_map(|line| line.strip_prefix("model name"));
-        let model = model
+            .find_map(|line| line.strip_prefix("model name"))
             .unwrap_or("unknown")
             .trim_start_matches([' ', '\t', ':']);
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -78,8 +77,7 @@ impl Report<'_> {
             "`{}`, {} cores of {}, {}, everything on one CPU.\n",
             self.command, machine.cores, machine.cpu, machine.kernel
         );
-        let packages = self.run.all_targets().filter_map(Target::package);
-        let packages: Vec<_> = packages.collect();
+        let packages: Vec<_> = self.run.all_targets().filter_map(Target::package).collect();
         if !packages.is_empty() {
             text += &format!("Peers: {}.\n", packages.join(", "));
         }
@@ -212,8 +210,10 @@ impl Section {
     fn table(&self) -> String {
         let mut columns = vec![column("what", &self.targets, "at least", "goal")];
         for row in &self.rows {
-            let cells = row.cells.iter().zip(&row.verdicts);
-            let cells: Vec<_> = cells
+            let cells: Vec<_> = row
+                .cells
+                .iter()
+                .zip(&row.verdicts)
                 .map(|(cell, verdict)| cell_text(*cell, *verdict))
                 .collect();
             let cells: Vec<_> = cells.iter().map(String::as_str).collect();

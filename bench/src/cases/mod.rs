@@ -121,8 +121,10 @@ impl Run {
     /// Returns the targets that are measured with every kind of text: the plain era pairs, and peers.
     pub fn text_targets(&self) -> Vec<Target> {
         let pairs = self.pairs.iter().filter(|it| it.is_plain());
-        let beside = self.targets.iter();
-        let beside = beside.filter(|it| it.is_baseline() || it.package().is_some());
+        let beside = self
+            .targets
+            .iter()
+            .filter(|it| it.is_baseline() || it.package().is_some());
         pairs.chain(beside).copied().collect()
     }
 

@@ -198,8 +198,10 @@ async fn greet_later(
         match user_name().hold(retry, fixture.seals(), context).await? {
             Outcome::Answered(responses) => {
                 let answer = responses.get("user_name");
-                let name = answer.and_then(|answer| answer["content"]["name"].as_str());
-                let name = name.unwrap_or("whoever you are").to_owned();
+                let name = answer
+                    .and_then(|answer| answer["content"]["name"].as_str())
+                    .unwrap_or("whoever you are")
+                    .to_owned();
                 start(fixture.tasks(), Job::Greet { name }).into()
             }
             Outcome::Asks(questions) => questions.into(),

@@ -147,8 +147,9 @@ impl Parser<'_> {
         let is_part = |it: char| it.is_ascii_digit() || it == '.';
         let end = self.rest.find(|it| !is_part(it));
         let number = &self.rest[..end.unwrap_or(self.rest.len())];
-        let value = number.parse();
-        let value = value.map_err(|_| self.expected("a number, `(` or `-`"))?;
+        let value = number
+            .parse()
+            .map_err(|_| self.expected("a number, `(` or `-`"))?;
         self.take(number);
         finite(value)
     }

@@ -62,8 +62,10 @@ pub(crate) fn definitions() -> Value {
 pub(crate) fn now(arguments: Value) -> ToolResult {
     let NoArguments {} = read_arguments(arguments)?;
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-    let seconds = since_epoch.ok().and_then(|it| it.as_secs().try_into().ok());
-    let seconds = seconds.ok_or("the system clock is before 1970")?;
+    let seconds = since_epoch
+        .ok()
+        .and_then(|it| it.as_secs().try_into().ok())
+        .ok_or("the system clock is before 1970")?;
     Ok(describe(seconds))
 }
 

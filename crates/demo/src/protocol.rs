@@ -97,8 +97,10 @@ impl Session {
 
     fn call(&mut self, params: &Value) -> Result<Value, Refusal> {
         let name = params["name"].as_str().unwrap_or_default();
-        let arguments = params.get("arguments").cloned();
-        let arguments = arguments.unwrap_or_else(|| json!({}));
+        let arguments = params
+            .get("arguments")
+            .cloned()
+            .unwrap_or_else(|| json!({}));
         let result = match (self.server, name) {
             (DemoServer::Clock, "now") => clock::now(arguments),
             (DemoServer::Clock, "days_between") => clock::days_between(arguments),

@@ -63,8 +63,11 @@ impl Listens {
     /// Starts a `subscriptions/listen` and acknowledges it.
     pub(crate) fn begin(&self, request: &Request) {
         let id = request.id.as_deref().expect("a request");
-        let asked = request.known.notifications.as_deref();
-        let asked = asked.map_or("{}", RawValue::get);
+        let asked = request
+            .known
+            .notifications
+            .as_deref()
+            .map_or("{}", RawValue::get);
         let filter = serde_json::from_str(asked).unwrap_or_default();
         // Locked until it is acknowledged, because nothing may come before that.
         let mut listens = self.lock();

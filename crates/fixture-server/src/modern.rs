@@ -66,8 +66,12 @@ pub(crate) fn missing_capability(required: &str) -> String {
 
 /// Returns true if the client of a request has declared all of these capabilities.
 pub(crate) fn declares(request: &Request, required: &str) -> bool {
-    let declared = request.known.meta.capabilities.as_deref();
-    let declared = declared.map_or("{}", RawValue::get);
+    let declared = request
+        .known
+        .meta
+        .capabilities
+        .as_deref()
+        .map_or("{}", RawValue::get);
     let read = |raw: &str| serde_json::from_str::<Value>(raw).unwrap_or_default();
     holds(&read(declared), &read(required))
 }

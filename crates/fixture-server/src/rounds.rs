@@ -46,8 +46,13 @@ pub(crate) enum Step {
 impl States {
     /// Decides how to handle a request.
     pub(crate) fn step(&self, request: &Request, rounds: &Rounds) -> Step {
-        let subject = request.known.name.as_ref().or(request.known.uri.as_ref());
-        let subject = subject.cloned().unwrap_or_default();
+        let subject = request
+            .known
+            .name
+            .as_ref()
+            .or(request.known.uri.as_ref())
+            .cloned()
+            .unwrap_or_default();
         match self.place(request, rounds, &subject) {
             Err(what) => Step::Refuse(json!({"code": -32602, "message": what}).to_string()),
             Ok(place) if place.next < rounds.rounds.len() => Step::Ask(self.ask(rounds, place)),

@@ -306,8 +306,10 @@ impl Run {
 
     fn look_for_panics(&mut self) -> Result<(), RunError> {
         let log = self.site.read_log().map_err(RunError::Site)?;
-        let panics = log.lines().filter(|line| line.contains("panicked"));
-        let panics = panics.map(|line| Violation::Panicked(line.to_owned()));
+        let panics = log
+            .lines()
+            .filter(|line| line.contains("panicked"))
+            .map(|line| Violation::Panicked(line.to_owned()));
         self.violations.extend(panics);
         Ok(())
     }

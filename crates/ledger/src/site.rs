@@ -120,11 +120,15 @@ impl Site {
             });
             toolboxes[server.0 % TOOLBOXES.len()].insert(address(server).1, entry);
         }
-        let toolboxes = TOOLBOXES.iter().zip(toolboxes).map(|(name, servers)| {
-            let toolbox = json!({ "description": "Servers of the ledger", "mcpServers": servers });
-            ((*name).to_owned(), toolbox)
-        });
-        let toolboxes: Map<String, Value> = toolboxes.collect();
+        let toolboxes: Map<String, Value> = TOOLBOXES
+            .iter()
+            .zip(toolboxes)
+            .map(|(name, servers)| {
+                let toolbox =
+                    json!({ "description": "Servers of the ledger", "mcpServers": servers });
+                ((*name).to_owned(), toolbox)
+            })
+            .collect();
         // The file does not change, and a watch would disturb the count of descriptors.
         Ok(json!({ "toolboxes": toolboxes, "watch": false }).to_string())
     }

@@ -113,9 +113,11 @@ pub(crate) fn script(executions: &str) -> String {
     let tools =
         names.map(|name| format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}}}}"#));
     let tools: Vec<String> = tools.collect();
-    let calls = WEIGHTS.iter().map(|(tool, _)| *tool);
-    let calls = calls.map(|tool| format!(r#""{}":{}"#, tool.name(), tool.actions()));
-    let calls: Vec<String> = calls.collect();
+    let calls: Vec<String> = WEIGHTS
+        .iter()
+        .map(|(tool, _)| *tool)
+        .map(|tool| format!(r#""{}":{}"#, tool.name(), tool.actions()))
+        .collect();
     format!(
         r#"{{"executions":{},"tools":[{}],"onCall":{{{}}}}}"#,
         serde_json::Value::from(executions),

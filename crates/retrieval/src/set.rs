@@ -118,8 +118,9 @@ impl Set {
                 tools: vec![(tool, definition)],
             }),
         }
-        let id = line.id;
-        let id = id.unwrap_or_else(|| format!("{}/{}", line.server, line.name));
+        let id = line
+            .id
+            .unwrap_or_else(|| format!("{}/{}", line.server, line.name));
         let ids = self.ids.entry((line.server, line.name)).or_default();
         ids.push(id);
     }
@@ -191,14 +192,14 @@ fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<(T, String)>, SetError>
     let lines = text
         .lines()
         .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty());
-    let lines = lines.map(|(number, line)| {
-        let value = serde_json::from_str(line).map_err(|error| SetError::Line {
-            path: path.to_owned(),
-            line: number + 1,
-            error,
-        })?;
-        Ok((value, line.to_owned()))
-    });
+        .filter(|(_, line)| !line.trim().is_empty())
+        .map(|(number, line)| {
+            let value = serde_json::from_str(line).map_err(|error| SetError::Line {
+                path: path.to_owned(),
+                line: number + 1,
+                error,
+            })?;
+            Ok((value, line.to_owned()))
+        });
     lines.collect()
 }

@@ -182,8 +182,10 @@ impl Index {
     /// Returns the tools that a text names, each with the way in which it does.
     pub(crate) fn named(&self, text: &str) -> Vec<(u32, Exact)> {
         let mut named: Vec<(u32, Exact)> = self.named_alone(text).collect();
-        let separators = text.match_indices(['/', ' ']);
-        let separators: Vec<_> = separators.take(MAX_SEPARATORS + 1).collect();
+        let separators: Vec<_> = text
+            .match_indices(['/', ' '])
+            .take(MAX_SEPARATORS + 1)
+            .collect();
         if separators.len() > MAX_SEPARATORS {
             return named;
         }
@@ -238,8 +240,8 @@ impl Index {
     fn alike(&self, query: &Query<'_>, tool: &Tool) -> Vec<ToolIdentifier> {
         let same = self
             .prints
-            .range((tool.fingerprint, 0)..=(tool.fingerprint, u32::MAX));
-        let same = same.filter_map(|(_, place)| self.tool(*place));
+            .range((tool.fingerprint, 0)..=(tool.fingerprint, u32::MAX))
+            .filter_map(|(_, place)| self.tool(*place));
         let others = same.filter(|it| is_in(it, query.toolbox) && it.identifier != tool.identifier);
         let mut alike: Vec<ToolIdentifier> = others.map(|it| it.identifier.clone()).collect();
         // The index is ordered by position, which depends on when a server was added.

@@ -9,8 +9,12 @@ pub(crate) fn is_one_slip_away(a: &str, b: &str) -> bool {
     }
     let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let (a, b) = (&a[same..], &b[same..]);
-    let end = a.iter().rev().zip(b.iter().rev());
-    let end = end.take_while(|(a, b)| a == b).count();
+    let end = a
+        .iter()
+        .rev()
+        .zip(b.iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
     let (a, b) = (&a[..a.len() - end], &b[..b.len() - end]);
     match (a, b) {
         ([first, second], [third, fourth]) => first == fourth && second == third,

@@ -11,8 +11,12 @@ pub(super) const VERSION: &str = "mcp-protocol-version";
 
 /// Returns the problem with the headers.
 pub(super) fn problem(incoming: &Incoming, request: &Request, server: &Server) -> Option<String> {
-    let version = request.known.meta.version.as_deref();
-    let version = version.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
+    let version = request
+        .known
+        .meta
+        .version
+        .as_deref()
+        .and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
     let accept = incoming.header("accept").unwrap_or_default();
     if !accept.contains("application/json") || !accept.contains("text/event-stream") {
         return Some("Accept must list both types".to_owned());
@@ -43,8 +47,10 @@ fn parameter_problem(incoming: &Incoming, request: &Request, server: &Server) ->
         return None;
     }
     let tool = server.definition(request.known.name.as_deref()?)?;
-    let arguments = request.known.arguments.as_deref();
-    let arguments: Value = arguments
+    let arguments: Value = request
+        .known
+        .arguments
+        .as_deref()
         .and_then(|raw| serde_json::from_str(raw.get()).ok())
         .unwrap_or_default();
     let properties = tool["inputSchema"]["properties"].as_object()?;

@@ -26,8 +26,10 @@ impl Incoming {
             };
             headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
         }
-        let length = headers.get("content-length");
-        let length = length.and_then(|it| it.parse().ok()).unwrap_or(0);
+        let length = headers
+            .get("content-length")
+            .and_then(|it| it.parse().ok())
+            .unwrap_or(0);
         let mut body = vec![0; length];
         reader.read_exact(&mut body).ok()?;
         Some(Self {

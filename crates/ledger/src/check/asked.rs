@@ -127,8 +127,10 @@ impl Asked {
         let answered = failed(Outcome::Answered);
         let unanswered = self.sent.saturating_sub(self.answers.len());
         let allowed = answered + failed(Outcome::Unknown) + unanswered;
-        let ran = without_result.iter().filter(|it| ran.contains_key(it));
-        let ran = ran.count();
+        let ran = without_result
+            .iter()
+            .filter(|it| ran.contains_key(it))
+            .count();
         if ran > allowed {
             violations.push(Violation::ExecutedThoughNotSent { id, ran, allowed });
         }
