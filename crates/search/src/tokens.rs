@@ -130,6 +130,7 @@ fn each_run<'a>(text: &'a str, mut visit: impl FnMut(Run<'_>)) {
     let mut ideographs: Vec<char> = Vec::new();
     let mut start: Option<usize> = None;
     let letters = |run: &'a str, visit: &mut dyn FnMut(Run<'_>)| {
+        // Longer runs are encoded data. They match no query and would fill the index.
         if run.len() <= MAX_WORD_BYTES {
             visit(Run::Letters(run));
         }
@@ -150,6 +151,7 @@ fn each_run<'a>(text: &'a str, mut visit: impl FnMut(Run<'_>)) {
         }
         if let Some(start) = start.take() {
             letters(&text[start..at], &mut visit);
+            // The ending after an apostrophe is grammar: "user's" is indexed as "user", without an "s".
             if matches!(char, '\'' | '’') {
                 skip_until = at + char.len_utf8() + ending(&text[at + char.len_utf8()..]);
             }

@@ -65,6 +65,7 @@ impl<'a> Reading<'a> {
         }
         let items = match &content {
             Some(content) => content.elements()?,
+            // `content` is required, but some servers leave it out next to structured content.
             None if structured.is_some() => Vec::new(),
             None => return None,
         };

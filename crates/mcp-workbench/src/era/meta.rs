@@ -150,6 +150,7 @@ impl RequestMeta {
 
     /// Returns the description of the client.
     pub(crate) fn modern(&self) -> Result<ModernMeta, MetaProblem> {
+        // A duplicate progress token affects nothing but progress.
         if let Some(name) = self.duplicate.filter(|name| *name != "progressToken") {
             return Err(MetaProblem::Doubled(name));
         }

@@ -115,6 +115,7 @@ fn sources(server: &Server) -> Option<impl Iterator<Item = (String, Source<'_>)>
     let variables = launch
         .env_as_written
         .iter()
+        // Other variables are settings, which users change; these decide which code runs.
         .filter(|(name, _)| is_loader(name))
         .map(|(name, value)| (format!("env {name}"), Source::Value(value)));
     let env_file = server
@@ -124,6 +125,7 @@ fn sources(server: &Server) -> Option<impl Iterator<Item = (String, Source<'_>)>
         .filter(|written| !written.contains("${"))
         .zip(launch.environment.file.as_ref())
         .map(|(name, file)| {
+            // The content counts, because a variable in the file can decide which code runs.
             let file = Source::File(launch.cwd.join(file));
             (format!("envFile {name}"), file)
         });

@@ -50,6 +50,7 @@ fn newer(layout: &str) -> &'static str {
 impl Lock {
     /// Parses the text of a file.
     pub fn parse(text: &[u8]) -> Result<Self, LockFault> {
+        // Reported before the syntax error that it causes: a lock file is committed, so conflicts are the usual fault.
         if let Some(line) = conflict(text) {
             return Err(LockFault::Conflict(line));
         }
@@ -57,6 +58,7 @@ impl Lock {
         let root = RawJson::parse(&Bytes::copy_from_slice(text)).map_err(|error| {
             let at = match error {
                 ScanError::Syntax(at) => at,
+                // Only a syntax error has a position. A file that nests too deeply was not written by us; any line will do.
                 ScanError::TooDeep => 0,
             };
             let before = &text[..at.min(text.len())];
@@ -86,6 +88,7 @@ impl Lock {
                 "toolboxes" => {
                     lock.toolboxes = named(&value, &key, |value, at| named(value, at, server))?;
                 }
+                // An unknown key could be a restriction of a later version. Ignoring it would approve too much.
                 _ => return Err(LockFault::Value(key)),
             }
         }

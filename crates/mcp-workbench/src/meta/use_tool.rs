@@ -158,6 +158,7 @@ impl<'a> UseToolParams<'a> {
             Some((toolbox?, server?, name?))
         });
         let arguments = read_arguments(outer.get(&ARGUMENTS), &mut problems);
+        // The contract fixes the order: unrecognized keys first, then the parts, then the arguments.
         unrecognized.append(&mut problems);
         match (names, arguments) {
             (Some((toolbox, server, tool)), Some(arguments)) if unrecognized.is_empty() => {

@@ -227,6 +227,7 @@ pub(super) async fn read_list(
         let step;
         (walk, step) = match page {
             Ok(page) => {
+                // A page can be megabytes of JSON. Large ones are read on a thread, and the walk goes there and back.
                 let bytes = page.as_bytes().len();
                 let accept = move || {
                     let step = walk.accept(&page);

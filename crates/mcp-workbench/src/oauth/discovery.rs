@@ -50,6 +50,7 @@ pub(super) async fn discover(
     };
     let mut resource = named_resource(fetcher, pointer.as_ref()).await?;
     let mut received = None;
+    // No challenge is at hand, so a request without a token makes the server send one.
     if resource.is_none() {
         received = fetcher.probe().await?;
         resource = find_resource(fetcher, received.as_ref()).await?;
@@ -59,10 +60,12 @@ pub(super) async fn discover(
         described = named_authority(fetcher, resource).await?;
     }
     if described.is_none() {
+        // Servers of the first OAuth revision (2025-03-26) are their own authorization server.
         described = own_authority(fetcher).await?;
     }
     let (own_name, supported) =
         resource.map_or((None, None), |it| (it.resource, it.scopes_supported));
+    // The challenge names the scopes of this request; the metadata only lists all that exist.
     let asked = challenge
         .or(received.as_ref())
         .map(Challenge::scopes)

@@ -46,6 +46,7 @@ pub(super) fn launch_sizes(folder: &Path) -> impl Iterator<Item = u64> + use<> {
 /// Deletes files beyond the bounds, and files of earlier versions.
 pub(super) fn evict(folder: &Path, now: SystemTime) {
     let mut files = files(folder, now);
+    // Newest first, so that the bounds are reached by the oldest.
     files.sort_by_key(|file| file.age);
     let mut bytes = 0;
     let mut count = 0;

@@ -193,6 +193,7 @@ fn add_launch(hash: &mut LaunchHash, server: &Server, grant: Option<&str>) -> Op
     match &server.transport {
         Transport::Stdio(launch) => {
             hash.add_program(launch);
+            // The count separates the arguments from the variables that follow.
             hash.add(&launch.args.len().to_le_bytes());
             for argument in &launch.args {
                 hash.add(argument.as_bytes());
@@ -210,6 +211,7 @@ fn add_launch(hash: &mut LaunchHash, server: &Server, grant: Option<&str>) -> Op
         }
         Transport::Unset(_) => return None,
     }
+    // Two accounts can see different tools at one address.
     if let Some(grant) = grant {
         hash.add(b"grant");
         hash.add(grant.as_bytes());

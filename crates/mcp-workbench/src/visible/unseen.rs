@@ -103,6 +103,7 @@ pub(crate) fn unseen(characters: impl Iterator<Item = (usize, char)>) -> Vec<Uns
                 standing,
             });
         }
+        // Tag characters are visible only as part of a flag, after the black flag that begins it.
         flag = match flag.take() {
             _ if character == FLAG => Some(Vec::new()),
             Some(mut tags) if is_tag(character) && tags.len() < FLAG_TAGS => {
@@ -120,6 +121,7 @@ pub(crate) fn unseen(characters: impl Iterator<Item = (usize, char)>) -> Vec<Uns
         before = Some(character);
     }
     isolates.end_line();
+    // Isolates and direction marks are needed where right-to-left text is; elsewhere they only reorder what a user reads.
     if reads_from_right {
         in_place.append(&mut isolates.closed);
         in_place.sort_unstable();

@@ -259,6 +259,7 @@ impl Envelope {
                 _ => scanner.value(at, 1)?,
             };
             if let Some(slot) = slot {
+                // Readers differ in which of two members they use, so a duplicate is refused later, with the id if there is one.
                 let is_doubled = envelope.members[slot as usize].replace(at..end).is_some();
                 envelope.doubled |= is_doubled;
             }

@@ -83,6 +83,7 @@ impl Authority {
         needed: &[String],
     ) -> Result<IssuedToken, SignInError> {
         let mut scopes = self.scopes(None, false);
+        // A client with its own credentials asks for a new token instead of refreshing, so it needs no offline access.
         scopes.retain(|scope| scope != OFFLINE);
         scopes.extend_from_slice(needed);
         let scopes = unique(scopes).join(" ");
@@ -95,6 +96,7 @@ impl Authority {
                 key,
                 algorithm: settings.signing_algorithm,
             };
+            // The issuer is preferred: an assertion for an endpoint could be passed on to another server that names the same one.
             let audience = self.issuer().unwrap_or(self.token_endpoint());
             let assertion = signer.assertion(id, audience)?;
             return self

@@ -144,7 +144,9 @@ impl<'a> Names<'a> {
             match key {
                 "$id" | "id" => {
                     ids.insert(text, holder);
+                    // References are often relative, such as `item.json` next to `https://example.com/item.json`.
                     ids.insert(last_part(text), holder);
+                    // Up to draft 6, an `$id` that begins with `#` was what `$anchor` is now.
                     anchors.insert(text.trim_start_matches('#'), holder);
                 }
                 "$anchor" | "$dynamicAnchor" => {

@@ -133,9 +133,11 @@ impl Reader<'_> {
             return Shape::Any;
         }
         let parts = self.parts(schema);
+        // Literal values say more than the type, so `enum` and `const` win over everything else.
         if let Some(words) = literals(&parts) {
             return words;
         }
+        // Next to `properties`, `anyOf` usually says which members go together; the properties are the shape.
         let has_members = parts.iter().any(|part| part.member("properties").is_some());
         let alternatives = if has_members {
             Vec::new()
