@@ -85,7 +85,7 @@ impl ToolFinding {
             Self::Incomplete(_) => {
                 "raise \"maxTools\" or \"maxToolListBytes\" of the server if you trust it with the memory"
             }
-            Self::Notice(_) => "if this is not expected, ask the developer of the server",
+            Self::Notice(_) => "if you do not expect this, find out why before you use the server",
             Self::LongNames { is_shown: true, .. } | Self::RefusedNames { .. } => {
                 "use \"toolMode\": \"proxy\", which does not expose these names to the client"
             }

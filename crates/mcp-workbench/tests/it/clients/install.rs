@@ -177,16 +177,6 @@ fn replace_reaches_the_sections_of_projects() {
 }
 
 #[test]
-fn replace_keeps_a_server_that_is_disabled_in_the_configuration() {
-    let machine = prepared();
-    machine.run(&["disable", "t", "s"]).ends_with(0);
-    machine
-        .run(&["install", "--client", "kiro", "--replace", "--yes"])
-        .ends_with(0);
-    assert!(value(&machine, ClientName::Kiro)["mcpServers"]["shared"].is_object());
-}
-
-#[test]
 fn without_a_terminal_nothing_is_written_unless_yes_is_given() {
     let machine = prepared();
     let before = machine.files();
