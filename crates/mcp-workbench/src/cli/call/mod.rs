@@ -287,6 +287,7 @@ fn show(
     if as_json {
         output::raw(&format!("{}\n", escaped(result.as_str())));
     } else if failed {
+        // On stderr, so that a program that reads stdout gets results only.
         output::remark(result::render(&result, result::Reader::Person).trim_end());
     }
     if failed {
@@ -296,6 +297,7 @@ fn show(
         Some(target) => save(&result, &target)?,
         None if as_json => {}
         None => match OutputStyle::of_stdout(environment).width() {
+            // A width means a terminal, where control characters are escaped; a pipe gets the text as it is.
             Some(_) => output::data(&result::render(&result, result::Reader::Person)),
             None => output::raw(&result::render(&result, result::Reader::Program)),
         },

@@ -152,7 +152,7 @@ fn ask_field(field: Field<'_>, input: &mut dyn BufRead, show: &mut dyn FnMut(&st
         if let Some(choice) = field.short_answer(&line) {
             return FieldAnswer::Value(choice);
         }
-        match taken(&line, schema) {
+        match parsed_answer(&line, schema) {
             Ok(value) => return FieldAnswer::Value(value),
             Err(problem) => show(&format!("  {problem}\n")),
         }
@@ -160,7 +160,7 @@ fn ask_field(field: Field<'_>, input: &mut dyn BufRead, show: &mut dyn FnMut(&st
 }
 
 /// Converts a line to the value of a field, or returns the reason why it is invalid.
-fn taken(line: &str, field: &Value) -> Result<Value, String> {
+fn parsed_answer(line: &str, field: &Value) -> Result<Value, String> {
     // A list may be written as `a, b`, or as JSON.
     let is_list = typed::types(field).contains(&SchemaType::Array);
     let value: Value = if is_list && !line.trim_start().starts_with('[') {

@@ -66,6 +66,7 @@ pub(super) fn run(
         }
     })?;
     for (place, _) in &selected {
+        // Without a pin the stored definitions are of no use, and a later `diff` must not show them.
         pins.keep_texts(&lock, place, std::iter::empty());
     }
     output::remark("revoked");
