@@ -1,7 +1,7 @@
 """Signing in, as the client of the conformance suite does it in the scenarios `auth/*`.
 
-Their server wants a token. What a user would do is done here: agree when the workbench asks to open an address, or run
-the command that it names, and open the address in a browser.
+Their server requires a token. This module does what a user would do: accept when the workbench asks to open an address,
+or run the command that it names, and open the address in a browser.
 """
 
 import re
