@@ -107,6 +107,9 @@ fn a_revoked_sign_in_is_requested_again() {
     sign_in_elsewhere(setup());
     let mut workbench = setup().connect();
     workbench.open("dev");
+    // If the request for the server's stream were refused first, the sign-in would end before the call is sent.
+    server.server().wait_verb("GET");
+    assert!(!workbench.use_tool("t", "{}").failed());
     authority.revoke_all();
     let failed = workbench.use_tool("t", "{}");
     assert_eq!(code(&failed), auth_required("rejected"));
