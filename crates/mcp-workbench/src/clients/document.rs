@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use toml_edit::{Item, Value as TomlValue};
 
-use super::client::Format;
+use super::{client::Format, yaml};
 
 /// A syntax error. It does not quote the text, which may contain secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +23,7 @@ pub(super) fn parse(text: &str, format: Format) -> Result<Value, SyntaxError> {
     match format {
         Format::Json => parse_json(text),
         Format::Toml => parse_toml(text),
-        Format::Yaml => parse_yaml(text),
+        Format::Yaml => yaml::parse(text),
     }
 }
 
@@ -96,24 +96,6 @@ fn of_value(value: &TomlValue) -> Value {
             )
         }
     }
-}
-
-fn parse_yaml(text: &str) -> Result<Value, SyntaxError> {
-    if text.trim().is_empty() {
-        return Ok(Value::Null);
-    }
-    serde_saphyr::from_str(text).map_err(|error| {
-        let place = |part: fn(&serde_saphyr::Location) -> u64| {
-            let number = error.location().map_or(1, |it| part(&it));
-            usize::try_from(number).unwrap_or(1).max(1)
-        };
-        SyntaxError {
-            line: place(serde_saphyr::Location::line),
-            column: place(serde_saphyr::Location::column),
-            // The parser's own message quotes the text, which may contain secrets.
-            what: "invalid YAML".to_owned(),
-        }
-    })
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod summary;
 mod table;
 mod translate;
 mod write;
+mod yaml;
 
 pub(crate) use client::Interpolation;
 pub use client::{Client, ClientName, Format, Scope, System};

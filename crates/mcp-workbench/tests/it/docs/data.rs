@@ -80,8 +80,8 @@ fn test(block: &Block) -> Result<(), String> {
             .parse::<toml_edit::DocumentMut>()
             .map(|_| ())
             .map_err(|error| error.to_string()),
-        "yaml" => serde_saphyr::from_str::<Value>(&block.text)
-            .map(|_| ())
+        "yaml" => saphyr_parser::Parser::new_from_str(&block.text)
+            .try_for_each(|event| event.map(|_| ()))
             .map_err(|error| error.to_string()),
         _ => Ok(()),
     }
