@@ -25,7 +25,9 @@ pub(crate) use meta::{
     CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, MetaProblem, PROTOCOL_VERSION, RequestMeta,
     SERVER_INFO, SUBSCRIPTION_ID,
 };
-pub(crate) use result::{ResultType, result_type, to_legacy_result, to_modern_result};
+pub(crate) use result::{
+    ResultType, result_type, to_legacy_result, to_modern_result, without_type,
+};
 
 /// The revision that is spoken in the modern era.
 pub(crate) const MODERN_REVISION: &str = "2026-07-28";

@@ -58,6 +58,11 @@ pub(crate) fn to_modern_result(method: &str, result: &RawJson) -> RawJson {
     }
 }
 
+/// Returns a result without its type.
+pub(crate) fn without_type(result: &RawJson) -> RawJson {
+    result.without_members(&[RESULT_TYPE])
+}
+
 /// Translates a result of a modern server for a legacy client: removes the members that only the modern era has.
 pub(crate) fn to_legacy_result(method: &str, result: &RawJson) -> RawJson {
     let mut modern = vec![RESULT_TYPE];

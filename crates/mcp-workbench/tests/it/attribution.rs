@@ -57,19 +57,21 @@ fn asking(way: Way, params: &str) -> Script {
                 r#"[{{"rounds":{{"rounds":[{{"inputRequests":{{"q":{question}}},"requestState":"s"}}]}}}}]"#
             ),
         ),
-        Way::Task => {
-            let capabilities = r#"{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
-            let task = format!(
-                r#"[{{"task":{{"pollIntervalMs":100,"steps":[
-                    {{"status":"input_required","inputRequests":{{"q":{question}}}}},
-                    {{"status":"completed","result":{{"content":[]}}}}]}}}}]"#
-            );
-            script
-                .set("era", r#""modern""#)
-                .set("capabilities", capabilities)
-                .on_call("ask", &task)
-        }
+        Way::Task => task_with(&format!(
+            r#"{{"status":"input_required","inputRequests":{{"q":{question}}}}},
+               {{"status":"completed","result":{{"content":[]}}}}"#
+        )),
     }
+}
+
+/// A modern server whose tool `ask` starts a task with these raw steps.
+fn task_with(steps: &str) -> Script {
+    let capabilities = r#"{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+    let task = format!(r#"[{{"task":{{"pollIntervalMs":100,"steps":[{steps}]}}}}]"#);
+    Script::named(&["ask"])
+        .set("era", r#""modern""#)
+        .set("capabilities", capabilities)
+        .on_call("ask", &task)
 }
 
 fn setup(mode: Mode, script: &Script) -> Setup {
@@ -200,6 +202,11 @@ fn a_server_cannot_pose_as_another_in_a_question() {
             r#"{"message":"a","m\u0065ssage":"b"}"#.to_owned(),
             format!(r#"{{"message":"{line}a","m\u0065ssage":"{line}b"}}"#),
         ),
+        // Some clients read these as a message too.
+        (
+            r#"{"message":"a","Message":"b","me\u017f\u017fage":"c"}"#.to_owned(),
+            format!(r#"{{"message":"{line}a","Message":"{line}b","me\u017f\u017fage":"{line}c"}}"#),
+        ),
         // A question without a message says at least who asks.
         ("{}".to_owned(), format!(r#"{{"message":"{line}"}}"#)),
         (
@@ -246,11 +253,70 @@ fn only_web_addresses_are_relayed() {
         "javascript://x%0aalert(1)",
         " https://x",
         "https:x",
+        "https://example.com/ x",
+        r"https://example.com/\n",
+        r"https://example.com/\u202excod.exe",
         "",
+        r#"https://x","url":"file:///x"#,
+        r#"https://x","URL":"file:///x"#,
     ] {
         let asking = asking(Way::Request, &params(url));
         let refused = outcome(setup(Mode::Proxy, &asking), Mode::Proxy, Era::Legacy);
         assert!(refused.is_err(), "{url}: {refused:?}");
+    }
+}
+
+const HOSTILE: &str =
+    r#"{"mode":"url","url":"javascript:alert(1)","elicitationId":"e","message":"go"}"#;
+
+#[test]
+fn a_question_in_a_result_that_cannot_ask_is_none() {
+    let asks = format!(
+        r#""resultType":"input_required","inputRequests":{{"q":{{"method":"elicitation/create","params":{HOSTILE}}}}}"#
+    );
+    let legacy = |members: &str| Script::named(&["ask"]).answers("ask", &format!("{{{members}}}"));
+    let task = format!(r#"{{"status":"completed","result":{{{asks}}}}}"#);
+    let scripts = [
+        legacy(&asks),
+        legacy(&format!(r#""content":[],"resultType":"complete",{asks}"#)),
+        task_with(&task),
+    ];
+    for mode in MODES {
+        for (row, script) in scripts.iter().enumerate() {
+            let asked = outcome(setup(mode, script), mode, Era::Modern);
+            assert!(asked.is_err(), "{mode:?} {row}: {asked:?}");
+        }
+    }
+}
+
+#[test]
+fn no_notation_of_an_error_brings_another_address_to_a_client() {
+    let honest = HOSTILE.replace("javascript:alert(1)", "https://example.com");
+    let asks = |elicitation: &str| format!(r#""elicitations":[{elicitation}]"#);
+    let (honest, hostile) = (asks(&honest), asks(HOSTILE));
+    let errors = [
+        format!(r#"{{"code":-32042,"message":"m","data":{{{hostile}}}}}"#),
+        format!(r#"{{"code":-32042.0,"message":"m","data":{{{hostile}}}}}"#),
+        format!(r#"{{"code":-3.2042e4,"message":"m","data":{{{hostile}}}}}"#),
+        format!(r#"{{"code":-32000,"code":-32042,"message":"m","data":{{{hostile}}}}}"#),
+        format!(r#"{{"code":-32042,"message":"m","data":{{{honest},{hostile}}}}}"#),
+        format!(r#"{{"code":-32042,"message":"m","data":{{{honest}}},"data":{{{hostile}}}}}"#),
+        format!(r#"{{"code":-32042,"message":"m","data":{{{honest}}},"Data":{{{hostile}}}}}"#),
+    ];
+    for error in errors {
+        let call = format!(r#"[{{"error":{error}}}]"#);
+        let task = format!(r#"{{"status":"failed","error":{error}}}"#);
+        let scripts = [
+            Script::named(&["ask"]).on_call("ask", &call),
+            task_with(&task),
+        ];
+        for era in ERAS {
+            for script in &scripts {
+                let refused = outcome(setup(Mode::Native, script), Mode::Native, era);
+                let refused = refused.expect_err(&error);
+                assert!(!refused.contains("alert"), "{era:?} {error}: {refused}");
+            }
+        }
     }
 }
 

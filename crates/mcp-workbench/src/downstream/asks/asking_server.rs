@@ -9,7 +9,7 @@ use crate::{
     call::Question,
     downstream::{error::CallError, supervisor::adapt::Entry},
     era::INPUT_REQUESTS,
-    visible::visible,
+    visible::{is_unseen, visible_name},
     wire::code,
 };
 
@@ -42,8 +42,8 @@ impl AskingServer {
         let line = entry.names_asker.then(|| {
             let line = format!(
                 "Question from server '{}' in toolbox '{}':\n",
-                visible(entry.server.name.as_str()),
-                visible(entry.toolbox.as_str())
+                visible_name(entry.server.name.as_str()),
+                visible_name(entry.toolbox.as_str())
             );
             let quoted = RawJson::of(&line);
             let quoted = quoted.as_str();
@@ -73,19 +73,19 @@ impl AskingServer {
     /// Returns a result of a modern server, which may ask something, as the client gets it.
     pub(crate) fn result(&self, result: &RawJson) -> Result<RawJson, NotRelayed> {
         let mut insertions = Vec::new();
-        let members = result.members().unwrap_or_default();
-        let asked = members.iter().filter(|it| it.key == INPUT_REQUESTS);
-        for request in asked.flat_map(|asked| asked.value.members().unwrap_or_default()) {
-            let parts = request.value.members().unwrap_or_default();
-            let is_elicitation = parts.iter().any(|part| {
-                let method = (part.key == "method").then(|| part.value.as_text());
-                method.flatten().as_deref() == Some(Question::Elicitation.method())
-            });
-            for params in parts
+        let asked = values_named(result, INPUT_REQUESTS);
+        for request in asked
+            .iter()
+            .flat_map(|asked| asked.members().unwrap_or_default())
+        {
+            let methods = values_named(&request.value, "method");
+            let is_elicitation = methods
                 .iter()
-                .filter(|it| is_elicitation && it.key == "params")
-            {
-                self.add(result, &params.value, &mut insertions)?;
+                .any(|it| it.as_text().as_deref() == Some(Question::Elicitation.method()));
+            if is_elicitation {
+                for params in values_named(&request.value, "params") {
+                    self.add(result, &params, &mut insertions)?;
+                }
             }
         }
         Ok(result.with_insertions(insertions))
@@ -94,9 +94,7 @@ impl AskingServer {
     /// Returns an error that sends the user to addresses as the client gets it.
     pub(crate) fn error(&self, error: &RawJson) -> Result<RawJson, NotRelayed> {
         let mut insertions = Vec::new();
-        let data = error.member("data");
-        let wanted = data.and_then(|data| data.member("elicitations")?.elements());
-        for elicitation in wanted.unwrap_or_default() {
+        for elicitation in elicitations(error) {
             self.add(error, &elicitation, &mut insertions)?;
         }
         Ok(error.with_insertions(insertions))
@@ -112,23 +110,19 @@ impl AskingServer {
         let Some(members) = params.members() else {
             return Ok(());
         };
-        if members
-            .iter()
-            .any(|it| it.key == "url" && !is_web(&it.value))
-        {
+        if values_named(params, "url").iter().any(|url| !is_web(url)) {
             return Err(NotRelayed::Address);
         }
         let Some(line) = &self.line else {
             return Ok(());
         };
         let mut has_message = false;
-        // If there are duplicate messages, a client may show either.
-        for message in members.iter().filter(|it| it.key == "message") {
-            if message.value.kind() != Kind::String {
+        for message in values_named(params, "message") {
+            if message.kind() != Kind::String {
                 return Err(NotRelayed::Message);
             }
             has_message = true;
-            insertions.push(whole.insertion(&message.value, 1, line.clone()));
+            insertions.push(whole.insertion(&message, 1, line.clone()));
         }
         if !has_message {
             let comma = if members.is_empty() { "" } else { "," };
@@ -140,10 +134,35 @@ impl AskingServer {
     }
 }
 
-/// Returns true if an address leads to a web page, and not to a file or a script.
+/// Returns true if an error sends the user to addresses. The code of the error does not count: there are many ways to
+/// write a number, and a client may ignore it.
+pub(crate) fn has_elicitations(error: &RawJson) -> bool {
+    !elicitations(error).is_empty()
+}
+
+fn elicitations(error: &RawJson) -> Vec<RawJson> {
+    let data = values_named(error, "data").into_iter();
+    let lists = data.flat_map(|data| values_named(&data, "elicitations"));
+    lists
+        .flat_map(|list| list.elements().unwrap_or_default())
+        .collect()
+}
+
+/// Returns the values of all members that a client may read as `name`. Of duplicates, a client may read either. Decoders
+/// such as that of Go ignore the case of names, by the rules of Unicode: `meſſage` is `message`.
+fn values_named(object: &RawJson, name: &str) -> Vec<RawJson> {
+    let name = name.to_uppercase();
+    let members = object.members().unwrap_or_default().into_iter();
+    let named = members.filter(|it| it.key.to_uppercase() == name);
+    named.map(|it| it.value).collect()
+}
+
+/// Returns true if an address leads to a web page, and not to a file or a script. An address with spaces or invisible
+/// characters is not one, but some programs open it.
 fn is_web(url: &RawJson) -> bool {
     url.as_text().is_some_and(|url| {
         let scheme = url.split_once("://").map(|(scheme, _)| scheme);
         scheme.is_some_and(|it| it.eq_ignore_ascii_case("http") || it.eq_ignore_ascii_case("https"))
+            && !url.chars().any(|it| it.is_whitespace() || is_unseen(it))
     })
 }

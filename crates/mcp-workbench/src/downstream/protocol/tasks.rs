@@ -23,7 +23,7 @@ use crate::{
     },
     era::{Era, INPUT_RESPONSES, InputRequired, ResultType, TASKS_EXTENSION, result_type},
     seal::{SealPurpose, Sealer},
-    wire::Answer,
+    wire::{Answer, ResultMarks},
 };
 
 /// The default interval between two polls of a task, and the bounds on the server's own interval.
@@ -132,6 +132,10 @@ impl Follower<'_> {
                 Some("completed") => {
                     self.is_over = true;
                     let result = task.member("result").ok_or(CallError::UnknownAnswer)?;
+                    // A completed task has nothing to ask. Questions in its result have passed no check.
+                    if !ResultMarks::of(&result).is_complete() {
+                        return Err(CallError::UnknownAnswer);
+                    }
                     return Ok(result_of_task(self.call, &result));
                 }
                 Some("failed") => {
@@ -208,6 +212,10 @@ impl Follower<'_> {
     fn failure(&self, task: &RawJson) -> CallError {
         let Some(error) = task.member("error") else {
             return CallError::UnknownAnswer;
+        };
+        let error = match asking(self.server).error(&error) {
+            Ok(error) => error,
+            Err(reason) => return reason.into(),
         };
         let nothing = Secrets::default();
         let entry = self.server.about.entry();

@@ -5,8 +5,11 @@ use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
     call::{Call, CallRequest},
-    downstream::{error::CallError, protocol::rounds, server::ServerHandle},
-    era::{Era, HEADER_MISMATCH, url_elicitations},
+    downstream::{
+        asks::asking_server::has_elicitations, error::CallError, protocol::rounds,
+        server::ServerHandle,
+    },
+    era::{Era, HEADER_MISMATCH, without_type},
     wire::ResultMarks,
 };
 
@@ -95,6 +98,11 @@ impl CallEnd {
         } = answered;
         let outdated = answer.as_ref().err().and_then(|it| Outdated::of(it, by));
         let result = match (answer, by, call.context.client.era()) {
+            // A legacy result is always complete. A modern client would read another type as a question or a task,
+            // which has passed no check.
+            (Ok(json), Some(Era::Legacy), Era::Modern) if !marks.is_complete() => {
+                Ok(CallResult::new(without_type(&json), Era::Legacy))
+            }
             (Ok(json), Some(era), _) => Ok(CallResult { json, marks, era }),
             (Ok(json), None, era) => Ok(CallResult::new(json, era)),
             (Err(error), ..) => Err(error),
@@ -126,7 +134,7 @@ impl CompletedCall {
                 let is_tool = matches!(self.call.request, CallRequest::Tool(_));
                 self.by == Some(Era::Modern) && !(is_tool && self.marks.is_complete())
             }
-            Err(CallError::Refused { error, .. }) => url_elicitations(error).is_some(),
+            Err(CallError::Refused { error, .. }) => has_elicitations(error),
             Err(_) => false,
         }
     }
