@@ -3,7 +3,7 @@
 use ident::ServerName;
 use rawjson::RawJson;
 
-use crate::downstream::CallError;
+use crate::{downstream::CallError, list_page::UnknownCursor};
 
 /// The reason why a request has no result.
 pub(crate) enum NativeError {
@@ -22,6 +22,12 @@ pub(crate) enum NativeError {
         what: String,
         error: CallError,
     },
+}
+
+impl From<UnknownCursor> for NativeError {
+    fn from(error: UnknownCursor) -> Self {
+        Self::Invalid(error.to_string())
+    }
 }
 
 impl NativeError {

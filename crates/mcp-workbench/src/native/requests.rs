@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use rawjson::{Kind, ObjectText, RawJson};
+use rawjson::{ObjectText, RawJson};
 
 use super::{
     Native,
@@ -15,6 +15,7 @@ use crate::{
     call::{Call, CallContext, CallRequest, ClientHandle, ReportedProgress},
     downstream::{CallError, ListWalk, ServerFamily, ServerHandle, Step},
     era::{CacheHints, Era},
+    list_page::page,
     offload::offload,
 };
 
@@ -57,7 +58,6 @@ async fn answer_legacy(
 }
 
 fn list_tools(native: &Native, params: &RawJson, era: Era) -> Answered {
-    refuse_cursor(params)?;
     let tools = native.tools();
     // A server that is not up will change the list when it is.
     let all_known =
@@ -67,7 +67,8 @@ fn list_tools(native: &Native, params: &RawJson, era: Era) -> Answered {
     } else {
         CacheHints::NONE
     };
-    Ok(list_result("tools", &tools.shown, hints, era))
+    let tools = page(Some(params), "tools", &tools.shown)?;
+    Ok(with_hints(tools, hints, era))
 }
 
 async fn get_prompt(native: &Native, params: &RawJson, context: CallContext) -> Answered {
@@ -168,16 +169,10 @@ async fn list(
     context: &CallContext,
 ) -> Answered {
     native.require(family.declared_by())?;
-    refuse_cursor(params)?;
     let client = &context.client;
     let merged = native.merged(family, client).await;
-    let items = family.items();
-    Ok(list_result(
-        items,
-        &merged.shown,
-        merged.hints,
-        client.era(),
-    ))
+    let list = page(Some(params), family.items(), &merged.shown)?;
+    Ok(with_hints(list, merged.hints, client.era()))
 }
 
 /// Sends a request to the server that it concerns.
@@ -275,23 +270,10 @@ pub(super) fn relayed(
 }
 
 /// Returns a list as a client of an era gets it. Only modern ones get cache hints.
-fn list_result(items: &str, shown: &[RawJson], hints: CacheHints, era: Era) -> RawJson {
-    let list = ObjectText::new()
-        .raw(items, &RawJson::array(shown))
-        .finish();
+fn with_hints(list: RawJson, hints: CacheHints, era: Era) -> RawJson {
     match era {
         Era::Legacy => list,
         Era::Modern => hints.put_on(&list),
-    }
-}
-
-/// Refuses a cursor. Our lists have one page, so we never gave one out.
-fn refuse_cursor(params: &RawJson) -> Result<(), NativeError> {
-    match params.member("cursor") {
-        Some(cursor) if cursor.kind() != Kind::Null => Err(NativeError::invalid(
-            "cursor: unknown, the list has one page",
-        )),
-        _ => Ok(()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rawjson::{Kind, ObjectText, RawJson, Spliced};
+use rawjson::{ObjectText, RawJson, Spliced};
 use serde_json::{Value, json};
 
 use super::{
@@ -18,6 +18,7 @@ use crate::{
     contain::Panicked,
     downstream::CallError,
     era::RequestMeta,
+    list_page::page,
     meta,
     wire::{self, CallOutline, Outgoing, Request, RequestId, code},
     workbench::Workbench,
@@ -208,24 +209,22 @@ pub(super) async fn answer(
         ("tools/list", None) => {
             let mut definitions = meta::definitions(workbench);
             definitions.extend(workbench.registered_definitions().await);
-            only_page(params, "tools", &definitions)
+            own_page(params, "tools", &definitions)
         }
         ("resources/read", None) => read_linked(workbench, Requester::Legacy(caller), params).await,
-        ("resources/list", None) => only_page(params, "resources", &[]),
-        ("resources/templates/list", None) => only_page(params, "resourceTemplates", &[]),
+        ("resources/list", None) => own_page(params, "resources", &[]),
+        ("resources/templates/list", None) => own_page(params, "resourceTemplates", &[]),
         ("logging/setLevel", None) => set_log_level(&caller, params),
         (method, None) => Reply::method_not_found(method),
     }
 }
 
-/// Returns one of our lists, which have one page.
-pub(super) fn only_page(params: Option<&RawJson>, items: &str, list: &[RawJson]) -> Reply {
-    let cursor = params.and_then(|params| params.member("cursor"));
-    if cursor.is_some_and(|cursor| cursor.kind() != Kind::Null) {
-        return Reply::invalid_params("cursor: unknown, the list has one page");
+/// Returns a page of one of our lists.
+pub(super) fn own_page(params: Option<&RawJson>, items: &str, list: &[RawJson]) -> Reply {
+    match page(params, items, list) {
+        Ok(page) => Reply::Own(page),
+        Err(error) => Reply::invalid_params(error.to_string()),
     }
-    let list = RawJson::array(list);
-    Reply::Own(ObjectText::new().raw(items, &list).finish())
 }
 
 /// Reads a resource that a result of a server links to, or a page of a large result. Resources are not listed, because

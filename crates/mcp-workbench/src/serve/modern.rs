@@ -240,7 +240,7 @@ fn is_legacy_only(method: &str) -> bool {
 
 /// Returns one of our lists, which change only with the configuration.
 fn own_list(params: Option<&RawJson>, items: &str, list: &[RawJson]) -> Reply {
-    match methods::only_page(params, items, list) {
+    match methods::own_page(params, items, list) {
         Reply::Own(list) => Reply::Own(OWN_HINTS.put_on(&list)),
         reply => reply,
     }

@@ -27,6 +27,7 @@ const LAYERS: &[&str] = &[
     "config",
     "call",
     "budget",
+    "list_page",
     "era",
     "dial",
     "pipe",
@@ -46,7 +47,15 @@ const LAYERS: &[&str] = &[
 ];
 
 /// Modules that do no IO and know nothing of time or tasks.
-const PURE: &[&str] = &["policy", "budget", "era", "wire", "near", "visible"];
+const PURE: &[&str] = &[
+    "policy",
+    "budget",
+    "list_page",
+    "era",
+    "wire",
+    "near",
+    "visible",
+];
 
 /// The other crates of the program. They do no IO either.
 const PURE_CRATES: &[&str] = &["ident", "rawjson", "search"];

@@ -118,3 +118,44 @@ fn a_changed_large_list_applies_to_the_next_call() {
     );
     assert_eq!(workbench.open("dev").tool_names(), ["change", "new"]);
 }
+
+#[test]
+fn the_tools_of_all_servers_together_are_listed_in_pages() {
+    let large = |server: &str| {
+        let tools: Vec<Value> = (0..25)
+            .map(|number| definition(&format!("{server}{number}"), 200_000))
+            .collect();
+        Script::new().set("pages", &json!([tools]).to_string())
+    };
+    for mode in ["dynamic", "native"] {
+        let mut workbench = Setup::new()
+            .toolbox("dev", "d")
+            .server("a", &large("a"))
+            .server("b", &large("b"))
+            .top("toolMode", json!(mode))
+            .top("nativeToolbox", json!("dev"))
+            .connect();
+        if mode == "dynamic" {
+            workbench.open("dev");
+        }
+        let (mut tools, mut pages, mut params) = (0, 0, json!({}));
+        loop {
+            let page = workbench.ask("tools/list", &params.to_string());
+            assert!(page.line.len() < 9 << 20, "{mode}: {}", page.line.len());
+            let page = page.result();
+            let names = page["tools"].as_array().expect("tools").iter();
+            let names = names.filter_map(|tool| tool["name"].as_str());
+            tools += names
+                .filter(|name| name.ends_with(char::is_numeric))
+                .count();
+            pages += 1;
+            let Some(next) = page.get("nextCursor") else {
+                break;
+            };
+            params = json!({ "cursor": next });
+        }
+        assert_eq!((tools, pages), (50, 2), "{mode}");
+        let unknown = workbench.ask("tools/list", r#"{"cursor":"x"}"#);
+        assert_eq!(unknown.error().message, "cursor: unknown", "{mode}");
+    }
+}
