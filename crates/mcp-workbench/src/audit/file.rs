@@ -5,13 +5,17 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use crate::{
     config::Audit,
     plain_file::non_blocking,
-    private_files::{make_folder, private},
+    private_files::{make_folder, private, wait_for_lock},
 };
+
+/// How long a rotation waits for another workbench.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The current log file.
 pub(super) struct LogFile {
@@ -117,10 +121,13 @@ impl LogFile {
 
     /// Rotates the files, unless another workbench has just done so.
     fn rotate(&mut self) -> io::Result<()> {
-        let lock = private(OpenOptions::new().write(true).create(true).truncate(false))
-            .open(self.lock_file())?;
-        // Another workbench may rotate the same files; the size is read again under the lock.
-        lock.lock()?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        let lock = non_blocking(private(&mut options)).open(self.lock_file())?;
+        // Another workbench may rotate the same files; the size is read again under the lock. One that was stopped
+        // while it holds the lock must not stop this one too.
+        let held = || io::Error::new(io::ErrorKind::TimedOut, "another process rotates the log");
+        let _turn = wait_for_lock(lock, LOCK_TIMEOUT).ok_or_else(held)?;
         let size = self.current()?.size;
         // A small file means that another process has rotated it while this one waited for the lock.
         if size < self.audit.max_bytes / 2 {
@@ -255,6 +262,29 @@ mod tests {
         audit.file = "/dev/full".into();
         let failure = LogFile::new(audit).write(&[line(0), line(1)].concat());
         assert_eq!(failure.unwrap_err().lines, 2);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_lock_that_cannot_be_had_is_reported() {
+        use rustix::fs::{CWD, Mode, mkfifoat};
+
+        let folder = tempfile::tempdir().unwrap();
+        let audit = audit(folder.path(), 2);
+        let mut log = LogFile::new(audit.clone());
+        let full: Vec<u8> = (0..3).flat_map(line).collect();
+        log.write(&full).unwrap();
+        // Opening it would wait for a reader.
+        mkfifoat(CWD, log.lock_file(), Mode::RUSR | Mode::WUSR).unwrap();
+        assert_eq!(log.write(&line(3)).unwrap_err().lines, 1);
+        fs::remove_file(log.lock_file()).unwrap();
+        let held = File::create(log.lock_file()).unwrap();
+        held.lock().unwrap();
+        let failure = log.write(&line(4)).unwrap_err();
+        assert_eq!(failure.error.kind(), io::ErrorKind::TimedOut);
+        drop(held);
+        log.write(&line(5)).unwrap();
+        assert_eq!(read(&audit.file), [5]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use super::{InstallError, change::Change, target::TargetFile};
-use crate::private_files::open_new;
+use crate::{clients::read_text, private_files::open_new};
 
 /// Separates the file name from the time and digest in the name of a backup.
 const MARK: &str = ".workbench-backup-";
@@ -115,11 +115,7 @@ impl Backup {
         if self.was_absent {
             return Ok(None);
         }
-        let text = fs::read_to_string(&self.path);
-        text.map(Some).map_err(|source| InstallError::Backup {
-            file: self.path.clone(),
-            source,
-        })
+        Ok(Some(read_text(&self.path)?))
     }
 
     /// Deletes the backup after an undo. A backup that cannot be deleted does no harm.
