@@ -9,6 +9,7 @@ use std::{
 
 use super::{
     canonical::Digest,
+    program_files::has_variable,
     programs::{Programs, Recall},
 };
 use crate::{
@@ -16,11 +17,12 @@ use crate::{
     server_cache::is_program,
 };
 
-/// Variables by which dynamic linkers, interpreters, shells and installers of packages find code.
+/// Variables by which dynamic linkers, interpreters, shells and installers of packages find code. The home directory is
+/// one: it has packages of Python, and the configuration of npm, pip and git.
 const LOADERS: &[&str] = &[
+    "APPDATA",
     "BASH_ENV",
     "BUNDLE_GEMFILE",
-    "BUN_OPTIONS",
     "CLASSPATH",
     "DOTNET_ADDITIONAL_DEPS",
     "DOTNET_ROOT",
@@ -33,11 +35,13 @@ const LOADERS: &[&str] = &[
     "GIT_SSH",
     "GIT_SSH_COMMAND",
     "GLIBC_TUNABLES",
+    "HOME",
     "JAVA_HOME",
     "JAVA_TOOL_OPTIONS",
     "JDK_JAVA_OPTIONS",
     "JULIA_DEPOT_PATH",
     "JULIA_LOAD_PATH",
+    "LOCALAPPDATA",
     "LUA_CPATH",
     "LUA_INIT",
     "LUA_PATH",
@@ -58,6 +62,7 @@ const LOADERS: &[&str] = &[
     "R_LIBS",
     "R_PROFILE",
     "SHELL",
+    "USERPROFILE",
     "VIRTUAL_ENV",
     "ZDOTDIR",
     "_JAVA_OPTIONS",
@@ -66,8 +71,11 @@ const LOADERS: &[&str] = &[
 /// Prefixes of the names of such variables.
 const LOADER_BEGINNINGS: &[&str] = &[
     "BASH_FUNC_",
+    "BUN_",
     "CORECLR_",
+    "COREPACK_",
     "COR_",
+    "DENO_",
     "DYLD_",
     "GIT_CONFIG",
     "LD_",
@@ -75,6 +83,8 @@ const LOADER_BEGINNINGS: &[&str] = &[
     "PIP_",
     "PYTHON",
     "UV_",
+    "XDG_",
+    "YARN_",
 ];
 
 /// An input that is read for its digest.
@@ -122,7 +132,7 @@ fn sources(server: &Server) -> Option<impl Iterator<Item = (String, Source<'_>)>
         .written
         .env_file
         .as_deref()
-        .filter(|written| !written.contains("${"))
+        .filter(|written| !has_variable(written))
         .zip(launch.environment.file.as_ref())
         .map(|(name, file)| {
             // The content counts, because a variable in the file can decide which code runs.
@@ -145,7 +155,7 @@ fn arguments<'a>(
         .zip(&launch.args_as_written)
         .zip(&launch.args);
     let files = arguments.filter(|((_, written), argument)| {
-        !written.contains("${") && !is_program(Path::new(argument))
+        !has_variable(written) && !is_program(Path::new(argument))
     });
     files.map(|((kept, _), argument)| {
         let file = launch.cwd.join(file_name(argument, &launch.cwd));
@@ -153,12 +163,14 @@ fn arguments<'a>(
     })
 }
 
-/// Returns the part of an argument that names a file: all of it, or the value of an option such as `--config=FILE`.
+/// Returns the part of an argument that names a file: all of it, or the value of an option such as `--config=FILE`, also
+/// as a `file://` address.
 fn file_name<'a>(argument: &'a str, folder: &Path) -> &'a str {
-    match argument.split_once('=') {
+    let name = match argument.split_once('=') {
         Some((_, value)) if !folder.join(argument).is_file() => value,
         _ => argument,
-    }
+    };
+    name.strip_prefix("file://").unwrap_or(name)
 }
 
 fn is_loader(name: &str) -> bool {
@@ -187,10 +199,12 @@ mod tests {
             "BASH_ENV",
             "npm_config_registry",
             "UV_INDEX_URL",
+            "HOME",
+            "XDG_CONFIG_HOME",
         ] {
             assert!(is_loader(name), "{name}");
         }
-        for name in ["API_TOKEN", "HOME", "LOG_LEVEL", "LANG", "P", "LD", "ÄÖ"] {
+        for name in ["API_TOKEN", "LOG_LEVEL", "LANG", "P", "LD", "ÄÖ"] {
             assert!(!is_loader(name), "{name}");
         }
     }

@@ -1,6 +1,6 @@
 //! The program files of an entry: a command with a path, and scripts among the arguments. Programs from `PATH` are not
-//! included, because interpreters and launchers differ between machines; nor is a file whose name depends on a
-//! variable. Other files among the arguments are [inputs](super::inputs).
+//! included, because interpreters and launchers differ between machines; nor is a file whose path [has a
+//! variable](has_variable) in it. Other files among the arguments are [inputs](super::inputs).
 
 use std::{
     collections::BTreeMap,
@@ -15,6 +15,18 @@ use crate::{
     config::{Server, Transport},
     server_cache::is_program,
 };
+
+/// References to places, which say where the same file is on this machine.
+const PLACES: [&str; 2] = ["${userHome}", "${workspaceFolder}"];
+
+/// Returns true if a path has a variable in it, so that it leads to a different file on the next machine. The
+/// documentation recommends such a path for files that are not to be compared.
+pub(super) fn has_variable(written: &str) -> bool {
+    let without_places = PLACES
+        .iter()
+        .fold(written.to_owned(), |path, place| path.replace(place, ""));
+    without_places.contains("${")
+}
 
 /// Returns the digests of the program files of a server, by their names in the entry. Unreadable files are left out.
 pub(super) fn digests(
@@ -52,7 +64,7 @@ pub(super) fn named(server: &Server) -> impl Iterator<Item = (&str, PathBuf)> {
         let files = command
             .into_iter()
             .chain(scripts)
-            .filter(|(written, _)| !written.contains("${"));
+            .filter(|(written, _)| !has_variable(written));
         files.map(|(written, file)| (written, launch.cwd.join(file)))
     })
 }

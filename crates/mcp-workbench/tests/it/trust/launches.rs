@@ -268,16 +268,26 @@ fn scripts_count_regardless_of_their_extension() {
 }
 
 #[test]
-fn the_file_of_an_option_counts() {
-    let (world, _) = started_from_a_file("notice", &json!({}));
-    let file = world.setup.write("config/settings", "a");
-    world.edit(|config| {
-        let arguments = World::entry(config)["args"].as_array_mut().unwrap();
-        arguments.push(json!("--settings=settings"));
-    });
-    world.open();
-    fs::write(file, "b").unwrap();
-    is_refused_until_it_is_approved(&world, OTHER_INPUTS);
+fn a_file_counts_however_an_argument_names_it() {
+    for begin in [
+        "--settings=",
+        "file://$FOLDER/",
+        "--import=file://$FOLDER/",
+        "${userHome}/../config/",
+        "${workspaceFolder}/../config/",
+    ] {
+        let (world, script) = started_from_a_file("notice", &json!({}));
+        let file = world.setup.write("config/settings", "a");
+        let folder = script.parent().unwrap().to_str().unwrap();
+        let argument = format!("{}settings", begin.replace("$FOLDER", folder));
+        world.edit(|config| {
+            let arguments = World::entry(config)["args"].as_array_mut().unwrap();
+            arguments.push(json!(argument));
+        });
+        world.open();
+        fs::write(file, "b").unwrap();
+        is_refused_until_it_is_approved(&world, OTHER_INPUTS);
+    }
 }
 
 #[test]
