@@ -13,7 +13,7 @@ use crate::{
     downstream::{CallError, ConnectError},
     near::nearest,
     toolbox::OpenError,
-    visible::visible,
+    visible::{visible, visible_lines},
     workbench::{CallFailure, LookupError, PageError},
 };
 
@@ -71,10 +71,10 @@ impl Failure {
         }
     }
 
-    /// Returns the failure as a tool result.
+    /// Returns the failure as a tool result. Its text has names that the client sent, or a server gave.
     pub(super) fn to_result(&self) -> RawJson {
         RawJson::of(&json!({
-            "content": [{ "type": "text", "text": self.to_string() }],
+            "content": [{ "type": "text", "text": visible_lines(&self.to_string()) }],
             "isError": true,
             "_meta": { ERROR_KEY: self.details() },
         }))

@@ -20,6 +20,7 @@ use crate::{
     era::RequestMeta,
     list_page::page,
     meta,
+    visible::visible_lines,
     wire::{self, CallOutline, Outgoing, Request, RequestId, code},
     workbench::Workbench,
 };
@@ -94,7 +95,9 @@ impl Reply {
         match self {
             Self::Result(result) | Self::Own(result) => Outgoing::result(id, result),
             Self::Called(result) => Outgoing::spliced(id, result),
-            Self::Error { code, message } => wire::error(Some(id), *code, message).into(),
+            Self::Error { code, message } => {
+                wire::error(Some(id), *code, &visible_lines(message)).into()
+            }
             Self::ErrorAsSent(error) => wire::error_as_sent(id, error).into(),
         }
     }

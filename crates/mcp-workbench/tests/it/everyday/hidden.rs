@@ -243,6 +243,17 @@ fn logs_and_answers_contain_no_hidden_characters() {
     for tool in ["ok", "fails", "refuses", "dies"] {
         workbench.use_tool_of(["dev", "fs", tool], "{}");
     }
+    let unknown = "\u{202E}evil\u{E0200}";
+    for place in [
+        ["dev", "fs", unknown],
+        ["dev", unknown, "ok"],
+        [unknown, "fs", "ok"],
+    ] {
+        is_clean("a refusal", workbench.use_tool_of(place, "{}").error());
+    }
+    is_clean("a refusal", workbench.open(unknown).error());
+    let refused = workbench.ask(unknown, "{}");
+    is_clean("a refusal", &refused.error().message);
     workbench.close_stdin();
     workbench.wait_exit();
     workbench.wait_no_survivors(TIMEOUT);
