@@ -1,6 +1,9 @@
 //! `install --undo`: the file is restored to the byte.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use mcp_workbench::internal::clients::{ClientName, Format, Scope, client, servers_in};
 use pretty_assertions::assert_eq;
@@ -54,6 +57,26 @@ fn undo_deletes_a_file_that_install_created() {
             .says(&["did not exist before"]);
         assert_eq!(machine.files(), before, "{word}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_backup_that_became_a_fifo_is_not_read() {
+    use rustix::fs::{CWD, Mode, mkfifoat};
+
+    let machine = prepared();
+    let install = ["install", "--client", "cursor"];
+    machine
+        .run(&[&install[..], &["--yes"]].concat())
+        .ends_with(0);
+    let files = machine.files().into_iter();
+    let mut backups = files.filter(|(file, _)| file.to_string_lossy().contains("-backup-"));
+    let (backup, _) = backups.next().expect("a backup");
+    fs::remove_file(&backup).expect("it can be deleted");
+    mkfifoat(CWD, &backup, Mode::RUSR | Mode::WUSR).expect("a FIFO can be made");
+    // Reading it would wait for a writer for ever.
+    let undone = machine.run(&[&install[..], &["--undo"]].concat());
+    undone.ends_with(1).says(&["not a regular file"]);
 }
 
 #[test]
