@@ -23,7 +23,7 @@ use tokio_rustls::{
     rustls::{self, ClientConfig, crypto::ring, pki_types::ServerName},
 };
 
-use crate::alarm::timeout;
+use crate::{alarm::timeout, offload::run_blocking};
 
 /// The timeout for a connection, the TLS handshake included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -65,16 +65,17 @@ pub(crate) enum Proxies {
 
 impl Connector {
     /// Creates a connector to the origin of an address.
-    pub(crate) fn new(origin: Uri, proxies: Proxies) -> Result<Self, rustls::Error> {
+    pub(crate) async fn new(origin: Uri, proxies: Proxies) -> Result<Self, rustls::Error> {
         let proxy = match proxies {
             Proxies::Usual => Matcher::from_env().intercept(&origin),
             Proxies::None => None,
         };
         let proxy_uri = proxy.as_ref().map(Intercept::uri);
         let encrypted = is_https(&origin) || proxy_uri.is_some_and(is_https);
+        let tls = if encrypted { Some(tls().await?) } else { None };
         Ok(Self {
             tcp: tcp(),
-            tls: encrypted.then(tls).transpose()?,
+            tls,
             origin,
             proxy,
         })
@@ -202,10 +203,12 @@ fn tcp() -> HttpConnector {
     tcp
 }
 
-/// Returns a TLS configuration with the certificates that the platform trusts.
-fn tls() -> Result<Arc<ClientConfig>, rustls::Error> {
+/// Returns a TLS configuration with the certificates that the platform trusts. They are in files.
+async fn tls() -> Result<Arc<ClientConfig>, rustls::Error> {
     let provider = Arc::new(ring::default_provider());
-    let verifier = Verifier::new(Arc::clone(&provider))?;
+    let given = Arc::clone(&provider);
+    let verifier = run_blocking(move || Verifier::new(given)).await;
+    let verifier = verifier.map_err(|error| rustls::Error::General(error.to_string()))??;
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .dangerous()

@@ -74,7 +74,9 @@ impl Guard {
         };
         let origin = Uri::try_from(url.origin().ascii_serialization())
             .map_err(|error| unreachable(&error))?;
-        let connector = Connector::new(origin, proxies).map_err(|error| unreachable(&error))?;
+        let connector = Connector::new(origin, proxies)
+            .await
+            .map_err(|error| unreachable(&error))?;
         let connected = if connector.is_proxied() {
             self.check_host(url, Lookup::ByProxy).await?;
             connector.connect().await

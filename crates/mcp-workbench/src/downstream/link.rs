@@ -94,7 +94,8 @@ impl Link {
                 Ok(Self::Stdio(Box::new(link)))
             }
             Transport::Remote(endpoint) => {
-                let link = HttpLink::open(endpoint, oauth.cloned(), server.times, &context.tasks)?;
+                let link =
+                    HttpLink::open(endpoint, oauth.cloned(), server.times, &context.tasks).await?;
                 Ok(Self::Http(Box::new(link)))
             }
             Transport::Unset(variables) => Err(ConnectError::Unset(variables.clone())),

@@ -95,6 +95,23 @@ fn a_configuration_that_becomes_a_fifo_is_not_read() {
 }
 
 #[test]
+fn certificates_that_are_a_fifo_fail_remote_servers_only() {
+    let setup = setup_with(&json!({}));
+    let certificates = setup.path("certificates.pem");
+    replace_by_fifo(&certificates);
+    let remote = json!({"url": "https://127.0.0.1:9/mcp", "connectTimeoutMs": 500});
+    let setup = setup
+        .env("SSL_CERT_FILE", certificates.to_str().expect("a text"))
+        .toolbox("far", "d")
+        .entry("remote", remote);
+    let mut workbench = setup.connect();
+    workbench.open("dev");
+    let error = workbench.open("far").error().to_owned();
+    assert!(error.contains("connection timeout after"), "{error}");
+    assert_serving(workbench);
+}
+
+#[test]
 fn a_lock_file_that_is_a_fifo_is_not_read() {
     let setup = setup_with(&json!({}));
     replace_by_fifo(&setup.path("config/workbench.workbench.lock"));

@@ -114,14 +114,14 @@ pub(super) fn unusable() -> ConnectError {
 }
 
 /// Creates the client for one server. The usual proxy variables are honoured, except for this machine itself.
-pub(super) fn client(url: &Url) -> Result<Arc<Client>, ConnectError> {
+pub(super) async fn client(url: &Url) -> Result<Arc<Client>, ConnectError> {
     let origin = Uri::try_from(origin(url)).map_err(|_| unusable())?;
     let proxies = if is_this_machine(url) {
         Proxies::None
     } else {
         Proxies::Usual
     };
-    let connector = Connector::new(origin, proxies);
+    let connector = Connector::new(origin, proxies).await;
     let connector = connector.map_err(|error| ConnectError::NoHttpClient {
         reason: innermost(&error),
     })?;

@@ -88,7 +88,7 @@ pub(super) struct HttpLink {
 
 impl HttpLink {
     /// Prepares the connection; nothing is sent before the first request.
-    pub(super) fn open(
+    pub(super) async fn open(
         endpoint: &RemoteEndpoint,
         oauth: Option<OAuthClient>,
         times: ServerTimes,
@@ -96,7 +96,7 @@ impl HttpLink {
     ) -> Result<Self, ConnectError> {
         let url = address::url(endpoint)?;
         let mut headers = address::headers(endpoint)?;
-        let client = address::client(&url)?;
+        let client = address::client(&url).await?;
         address::add_usual(&mut headers, &url, &client);
         let target = client.target(url).ok_or_else(address::unusable)?;
         let (sender, events) = mpsc::channel(EVENT_CAPACITY);

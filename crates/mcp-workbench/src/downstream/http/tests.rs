@@ -27,7 +27,7 @@ use crate::{
 const LONG: Duration = Duration::from_mins(1);
 
 /// Returns a link over this transport, with this limit for all timeouts.
-fn link_over(remote: &Remote, protocol: RemoteProtocol, limit: Duration) -> Link {
+async fn link_over(remote: &Remote, protocol: RemoteProtocol, limit: Duration) -> Link {
     let headers = [
         ("Authorization", "Bearer x"),
         ("Mcp-Name", "forged"),
@@ -47,13 +47,15 @@ fn link_over(remote: &Remote, protocol: RemoteProtocol, limit: Duration) -> Link
         max_call: limit,
         idle: None,
     };
-    let link = HttpLink::open(&endpoint, None, times, &TaskTracker::new()).unwrap();
+    let link = HttpLink::open(&endpoint, None, times, &TaskTracker::new())
+        .await
+        .unwrap();
     Link::Http(Box::new(link))
 }
 
 /// Returns a link to a modern server.
-fn modern_link(remote: &Remote) -> Link {
-    let mut link = link_over(remote, RemoteProtocol::Http, LONG);
+async fn modern_link(remote: &Remote) -> Link {
+    let mut link = link_over(remote, RemoteProtocol::Http, LONG).await;
     link.set_era(Era::Modern);
     link
 }

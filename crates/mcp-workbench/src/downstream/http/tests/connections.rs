@@ -77,7 +77,7 @@ impl AsyncWrite for Dead {
 /// Sends a request with two such idle connections: returns the status of the response, or the error.
 async fn send(url: &str, sending: &Arc<SendState>, takes: usize, said: &'static [u8]) -> String {
     let url = Url::parse(url).unwrap();
-    let client = address::client(&url).unwrap();
+    let client = address::client(&url).await.unwrap();
     for _ in 0..2 {
         let dead = Dead {
             takes,
@@ -161,7 +161,7 @@ async fn withdrawn_requests_are_not_sent() {
 async fn later_headers_replace_earlier_ones() {
     let remote = Remote::start(empty_result);
     let url = Url::parse(&format!("http://{}/", remote.address)).unwrap();
-    let client = address::client(&url).unwrap();
+    let client = address::client(&url).await.unwrap();
     let target = client.target(url).unwrap();
     let credentials =
         |text| HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static(text))]);

@@ -51,7 +51,7 @@ async fn the_headers_repeat_parts_of_the_body() {
         ),
     ] {
         let remote = Remote::start(empty_result);
-        let mut link = modern_link(&remote);
+        let mut link = modern_link(&remote).await;
         let headers: Vec<_> = [("mcp-param-city".to_owned(), given.to_owned())].into();
         let headers = if given.is_empty() { &[][..] } else { &headers };
         link.request(7, method, json(params).into(), headers);
@@ -85,7 +85,7 @@ async fn modern_sessions_are_ignored_and_only_requests_are_sent() {
         };
         Script::Whole(answer.replacen("\r\n", "\r\nMcp-Session-Id: s\r\n", 1))
     });
-    let mut link = modern_link(&remote);
+    let mut link = modern_link(&remote).await;
     for id in 1..=2 {
         link.request(id, "tools/list", json("{}").into(), &[]);
         assert_eq!(heard(&mut link).await, format!("on {id}: answer {id} {{}}"));
@@ -112,7 +112,7 @@ async fn an_error_body_of_an_error_status_is_the_response() {
         let error = format!(r#"{{"code":{code},"message":"m"}}"#);
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
         let remote = Remote::start(move |_| Script::Whole(json_reply(status, &body)));
-        let mut link = modern_link(&remote);
+        let mut link = modern_link(&remote).await;
         link.request(5, "tools/call", json("{}").into(), &[]);
         assert_eq!(heard(&mut link).await, format!("on 5: error 5 {error}"));
     }
@@ -122,7 +122,7 @@ async fn an_error_body_of_an_error_status_is_the_response() {
 async fn unknown_errors_without_an_id_are_http_failures() {
     let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no session"}}"#;
     let remote = Remote::start(|_| Script::Whole(json_reply("400 Bad Request", body)));
-    let mut link = modern_link(&remote);
+    let mut link = modern_link(&remote).await;
     link.request(5, "tools/call", json("{}").into(), &[]);
     assert_eq!(heard(&mut link).await, "5 failed: http_400, Rejected");
     assert_eq!(remote.methods(), ["tools/call"]);
@@ -139,7 +139,7 @@ async fn a_broken_stream_fails_its_request_and_is_not_resumed() {
         "subscriptions/listen",
     ] {
         let remote = Remote::start(move |_| Script::Cut(stream(event)));
-        let mut link = modern_link(&remote);
+        let mut link = modern_link(&remote).await;
         link.request(5, method, json("{}").into(), &[]);
         assert_eq!(
             heard(&mut link).await,
@@ -154,7 +154,7 @@ async fn a_broken_stream_fails_its_request_and_is_not_resumed() {
 async fn a_broken_body_is_not_requested_again_under_its_id() {
     let cut = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 90\r\n\r\n{";
     let remote = Remote::start(move |_| Script::Cut(cut.to_owned()));
-    let mut link = modern_link(&remote);
+    let mut link = modern_link(&remote).await;
     link.request(5, "tools/list", json("{}").into(), &[]);
     assert_eq!(heard(&mut link).await, "5 failed: connection_lost, Unknown");
     assert_eq!(remote.methods(), ["tools/list"]);
@@ -170,13 +170,13 @@ async fn repeatable_requests_without_a_response_are_sent_again() {
             empty_result(seen)
         }
     });
-    let mut link = modern_link(&remote);
+    let mut link = modern_link(&remote).await;
     link.request(5, "tools/list", json("{}").into(), &[]);
     assert_eq!(heard(&mut link).await, "on 5: answer 5 {}");
     assert_eq!(remote.methods(), ["tools/list", "tools/list"]);
 
     let remote = Remote::start(|_| Script::Cut(String::new()));
-    let mut link = modern_link(&remote);
+    let mut link = modern_link(&remote).await;
     link.request(5, "tools/call", json("{}").into(), &[]);
     assert_eq!(heard(&mut link).await, "5 failed: connection_lost, Unknown");
     assert_eq!(remote.methods(), ["tools/call"]);
@@ -191,7 +191,7 @@ async fn a_subscription_is_read_until_it_ends() {
         "data: {\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}\n\n",
     );
     let remote = Remote::start(move |_| Script::Cut(stream(events)));
-    let mut link = modern_link(&remote);
+    let mut link = modern_link(&remote).await;
     link.request(5, "subscriptions/listen", json("{}").into(), &[]);
     for expected in [
         "on 5: notification notifications/subscriptions/acknowledged",
@@ -205,7 +205,7 @@ async fn a_subscription_is_read_until_it_ends() {
 #[tokio::test]
 async fn a_subscription_outlasts_the_limit_of_calls() {
     let remote = Remote::start(|_| Script::Open(stream(": here\n\n")));
-    let mut link = link_over(&remote, RemoteProtocol::Http, Duration::from_millis(1));
+    let mut link = link_over(&remote, RemoteProtocol::Http, Duration::from_millis(1)).await;
     link.set_era(Era::Modern);
     link.request(5, "subscriptions/listen", json("{}").into(), &[]);
     link.request(6, "tools/call", json("{}").into(), &[]);
@@ -226,7 +226,7 @@ async fn withdrawing_a_request_closes_its_stream_and_posts_nothing() {
             "tools/list" => empty_result(seen),
             _ => Script::Open(begun.clone()),
         });
-        let mut link = modern_link(&remote);
+        let mut link = modern_link(&remote).await;
         assert!(!link.cancels_by_notification());
         let request = link.request(5, method, json("{}").into(), &[]);
         if answered {
@@ -255,7 +255,7 @@ async fn redirects_preserve_headers_and_busy_servers_are_retried() {
             let first = first.lock().unwrap().take();
             first.map_or_else(|| empty_result(seen), Script::Whole)
         });
-        let mut link = modern_link(&remote);
+        let mut link = modern_link(&remote).await;
         link.request(5, "tools/call", json(r#"{"name":"n"}"#).into(), &[]);
         assert_eq!(heard(&mut link).await, "on 5: answer 5 {}");
         let seen = remote.seen();

@@ -58,7 +58,7 @@ async fn modern_responses_to_a_probe_are_passed_on() {
         ),
     ] {
         let remote = answering(answer.clone());
-        let mut link = modern_link(&remote);
+        let mut link = modern_link(&remote).await;
         discover(&mut link);
         assert_eq!(heard(&mut link).await, expected, "{answer}");
         assert_eq!(remote.methods(), ["server/discover"], "{answer}");
@@ -108,7 +108,7 @@ async fn other_responses_fail_the_probe_and_the_handshake_follows() {
         ),
     ] {
         let remote = answering(answer.clone());
-        let mut link = modern_link(&remote);
+        let mut link = modern_link(&remote).await;
         discover(&mut link);
         assert_eq!(heard(&mut link).await, expected, "{answer}");
         fall_back(&remote, &mut link).await;
@@ -156,7 +156,7 @@ async fn http_sse_servers_are_detected_after_the_probe() {
         }
         Script::Whole(reply("404 Not Found", ""))
     });
-    let mut link = modern_link(&remote);
+    let mut link = modern_link(&remote).await;
     assert_eq!(link.fixed_era(), None);
     discover(&mut link);
     assert_eq!(heard(&mut link).await, "1 failed: http_404, Rejected");
@@ -172,6 +172,6 @@ async fn http_sse_servers_are_detected_after_the_probe() {
 #[tokio::test]
 async fn http_sse_entries_are_legacy() {
     let remote = Remote::start(|_| Script::Open(String::new()));
-    let link = link_over(&remote, RemoteProtocol::Sse, LONG);
+    let link = link_over(&remote, RemoteProtocol::Sse, LONG).await;
     assert_eq!(link.fixed_era(), Some(Era::Legacy));
 }

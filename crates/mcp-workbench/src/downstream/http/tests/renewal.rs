@@ -35,7 +35,7 @@ fn forgetful() -> Remote {
 #[tokio::test]
 async fn a_call_of_a_lost_session_is_not_sent_in_the_next_one() {
     let remote = forgetful();
-    let mut link = link_over(&remote, RemoteProtocol::Http, LONG);
+    let mut link = link_over(&remote, RemoteProtocol::Http, LONG).await;
     link.request(1, "initialize", json("{}").into(), &[]);
     assert_eq!(heard(&mut link).await, "on 1: answer 1 {}");
     link.initialized("2025-11-25");
