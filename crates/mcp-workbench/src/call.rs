@@ -146,8 +146,8 @@ pub(crate) trait ClientHandle: Send + Sync {
     }
 
     /// Returns the name and the version that the client reports.
-    fn identity(&self) -> ClientIdentity {
-        ClientIdentity::default()
+    fn identity(&self) -> Arc<ClientIdentity> {
+        Arc::default()
     }
 
     fn era(&self) -> Era;

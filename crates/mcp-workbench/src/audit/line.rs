@@ -17,18 +17,6 @@ pub(super) fn write_text(line: &mut Vec<u8>, text: &str) {
     line.push(b'"');
 }
 
-/// Appends a number with at least `digits` digits.
-pub(super) fn write_number(line: &mut Vec<u8>, mut number: u64, digits: usize) {
-    let mut text = [b'0'; 20];
-    let mut start = text.len();
-    while number > 0 {
-        start -= 1;
-        text[start] = b'0' + (number % 10).to_le_bytes()[0];
-        number /= 10;
-    }
-    line.extend_from_slice(&text[start.min(text.len() - digits)..]);
-}
-
 /// Appends a value without white space, with secrets replaced in strings and keys. Appends nothing and returns
 /// false if the value cannot be read.
 pub(super) fn write_redacted(line: &mut Vec<u8>, value: &RawJson, secrets: &Secrets) -> bool {
@@ -141,21 +129,6 @@ mod tests {
         let expected = r#""a\nb\u001b[2J\u202e\udb40\udc41\u009b\u007f\b\f\r\t\"\\ü👍""#;
         assert_eq!(text(hidden), expected);
         assert_eq!(text("plain"), r#""plain""#);
-    }
-
-    #[test]
-    fn numbers_have_at_least_the_digits_asked_for() {
-        let cases = [
-            (0, 1, "0"),
-            (7, 3, "007"),
-            (2026, 2, "2026"),
-            (u64::MAX, 1, "18446744073709551615"),
-        ];
-        for (number, digits, expected) in cases {
-            let mut line = Vec::new();
-            write_number(&mut line, number, digits);
-            assert_eq!(String::from_utf8(line).unwrap(), expected);
-        }
     }
 
     #[test]

@@ -1,14 +1,17 @@
 //! The record of a call, and the log line that it becomes. The event loop only collects the data; the writer
 //! thread formats it.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use ident::ToolIdentifier;
-use rawjson::RawJson;
+use rawjson::{RawJson, write_json};
 use tokio::time::Instant;
 
 use super::{
-    line::{redact_and_cut, write_number, write_redacted, write_text},
+    line::{redact_and_cut, write_redacted, write_text},
     shape::write_shape,
     time::write_time,
 };
@@ -54,7 +57,7 @@ pub(super) struct Record {
     began: Instant,
     duration: Duration,
     outcome: AuditOutcome,
-    client: ClientIdentity,
+    client: Arc<ClientIdentity>,
     principal: Principal,
     request: Request,
     arguments_bytes: usize,
@@ -167,12 +170,12 @@ impl Record {
         }
         line.extend_from_slice(br#"","duration_ms":"#);
         let duration = self.duration.as_millis();
-        write_number(line, u64::try_from(duration).unwrap_or(u64::MAX), 1);
+        write_json(line, &u64::try_from(duration).unwrap_or(u64::MAX));
         line.extend_from_slice(br#","arguments_bytes":"#);
-        write_number(line, self.arguments_bytes as u64, 1);
+        write_json(line, &self.arguments_bytes);
         if let Some(size) = self.outcome.size() {
             line.extend_from_slice(br#","result_bytes":"#);
-            write_number(line, size as u64, 1);
+            write_json(line, &size);
         }
         line.push(b',');
         self.request.write_arguments(line, format);
@@ -244,7 +247,7 @@ pub(super) fn write_missed_line(line: &mut Vec<u8>, calls: u64) {
     line.extend_from_slice(br#"{"time":""#);
     write_time(line, SystemTime::now());
     line.extend_from_slice(br#"","not_noted":"#);
-    write_number(line, calls, 1);
+    write_json(line, &calls);
     line.extend_from_slice(b"}\n");
 }
 

@@ -29,10 +29,10 @@ pub(in crate::audit) fn record(tool: &str, arguments: &str, format: &LineFormat)
         began: Instant::now(),
         duration: Duration::from_micros(12_900),
         outcome: AuditOutcome::Ok(41),
-        client: ClientIdentity {
+        client: Arc::new(ClientIdentity {
             name: Some("claude-code".into()),
             version: Some("2.1.0".into()),
-        },
+        }),
         principal: Principal::Local,
         request: Request::new(&tool, &arguments, format),
         arguments_bytes: arguments.as_bytes().len(),
@@ -66,7 +66,7 @@ fn a_line_has_its_members_in_order() {
     );
     assert_eq!(line(&record, &format), format!("{expected}\n"));
 
-    record.client = ClientIdentity::default();
+    record.client = Arc::default();
     record.principal = Principal::Holder(1);
     let client = r#""client":{"principal":"token"},"toolbox""#;
     assert!(line(&record, &format).contains(client));

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use rawjson::{Cursor, Kind, RawJson};
+use rawjson::{Cursor, Kind, RawJson, write_json};
 
-use super::line::{redact_and_cut, separate, write_number, write_text};
+use super::line::{redact_and_cut, separate, write_text};
 use crate::config::Secrets;
 
 /// The maximum depth and number of members.
@@ -58,7 +58,7 @@ impl<'a> Shape<'a> {
     fn write(&self, line: &mut Vec<u8>) {
         match self {
             Self::Kind(kind) => write_text(line, kind.name()),
-            Self::More(count) => write_number(line, *count as u64, 1),
+            Self::More(count) => write_json(line, count),
             Self::Members(members) => {
                 let mut is_first = true;
                 line.push(b'{');

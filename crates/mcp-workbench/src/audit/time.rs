@@ -2,43 +2,44 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::line::write_number;
-
 const SECONDS_PER_DAY: u64 = 86_400;
 
 /// Appends a time with milliseconds.
 pub(super) fn write_time(line: &mut Vec<u8>, time: SystemTime) {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    write_seconds(line, since.as_secs());
-    line.push(b'.');
-    write_number(line, since.subsec_millis().into(), 3);
-    line.push(b'Z');
+    let mut milliseconds = *b".000Z";
+    put_digits(&mut milliseconds[1..4], since.subsec_millis().into());
+    line.extend_from_slice(&seconds_text(since.as_secs()));
+    line.extend_from_slice(&milliseconds);
 }
 
 /// Formats a time with seconds.
 pub(crate) fn moment(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let mut text = Vec::new();
-    write_seconds(&mut text, since.as_secs());
+    let mut text = seconds_text(since.as_secs()).to_vec();
     text.push(b'Z');
     String::from_utf8(text).expect("digits and separators")
 }
 
-/// Appends a time given in seconds since 1970, without the time zone.
-fn write_seconds(line: &mut Vec<u8>, seconds: u64) {
+/// Returns a time given in seconds since 1970, without the time zone.
+fn seconds_text(seconds: u64) -> [u8; 19] {
     let (year, month, day) = date(seconds / SECONDS_PER_DAY);
     let second = seconds % SECONDS_PER_DAY;
-    write_number(line, year, 4);
-    let parts = [
-        (b'-', month),
-        (b'-', day),
-        (b'T', second / 3600),
-        (b':', second / 60 % 60),
-        (b':', second % 60),
-    ];
-    for (separator, number) in parts {
-        line.push(separator);
-        write_number(line, number, 2);
+    let mut text = *b"0000-00-00T00:00:00";
+    put_digits(&mut text[..4], year);
+    put_digits(&mut text[5..7], month);
+    put_digits(&mut text[8..10], day);
+    put_digits(&mut text[11..13], second / 3600);
+    put_digits(&mut text[14..16], second / 60 % 60);
+    put_digits(&mut text[17..], second % 60);
+    text
+}
+
+/// Writes the last digits of a number into a place.
+fn put_digits(place: &mut [u8], mut number: u64) {
+    for digit in place.iter_mut().rev() {
+        *digit = b'0' + (number % 10).to_le_bytes()[0];
+        number /= 10;
     }
 }
 

@@ -55,7 +55,7 @@ impl ClientHandle for Caller {
         self.connection.is_local()
     }
 
-    fn identity(&self) -> ClientIdentity {
+    fn identity(&self) -> Arc<ClientIdentity> {
         self.connection.identity()
     }
 

@@ -74,7 +74,7 @@ pub(super) struct Agreed {
     pub(super) revision: Revision,
     pub(super) capabilities: ClientCapabilities,
     /// The identity that the client reports.
-    pub(super) identity: ClientIdentity,
+    pub(super) identity: Arc<ClientIdentity>,
 }
 
 /// Returns a new client id.
@@ -156,9 +156,11 @@ impl Connection {
     }
 
     /// Returns the identity that the client reports.
-    pub(super) fn identity(&self) -> ClientIdentity {
-        let agreed = self.agreed();
-        agreed.map_or_else(ClientIdentity::default, |agreed| agreed.identity.clone())
+    pub(super) fn identity(&self) -> Arc<ClientIdentity> {
+        let agreed = lock(&self.agreed);
+        agreed
+            .as_ref()
+            .map_or_else(Arc::default, |it| Arc::clone(&it.identity))
     }
 
     /// Returns the client as the recipient of a result that cannot be sent whole.

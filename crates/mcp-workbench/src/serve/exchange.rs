@@ -316,10 +316,14 @@ impl ClientHandle for ModernCaller {
         self.0.location == ClientLocation::Local
     }
 
-    fn identity(&self) -> ClientIdentity {
+    fn identity(&self) -> Arc<ClientIdentity> {
         let state = self.0.state();
         let attached = state.attached.as_ref();
-        ClientIdentity::of(attached.and_then(|it| it.client_info.as_ref()))
+        let known = attached.and_then(|it| {
+            let info = it.client_info.as_ref()?;
+            Some(it.connection.context().known_client.identity(info))
+        });
+        known.unwrap_or_default()
     }
 
     fn era(&self) -> Era {

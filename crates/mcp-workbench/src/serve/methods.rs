@@ -151,7 +151,9 @@ pub(super) fn agree(params: Option<&RawJson>) -> Result<Agreed, Reply> {
     Ok(Agreed {
         revision: Revision::negotiate(&wanted),
         capabilities: ClientCapabilities::of(declared),
-        identity: ClientIdentity::of(params.and_then(|it| it.member("clientInfo")).as_ref()),
+        identity: Arc::new(ClientIdentity::of(
+            params.and_then(|it| it.member("clientInfo")).as_ref(),
+        )),
     })
 }
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::Semaphore;
 
-use self::parked::ParkedCalls;
+use self::{known_client::KnownClient, parked::ParkedCalls};
 use crate::workbench::Workbench;
 
 mod batch;
@@ -16,6 +16,7 @@ mod connection;
 mod exchange;
 pub(crate) mod http;
 mod in_flight;
+mod known_client;
 mod listen;
 mod log_level;
 mod methods;
@@ -43,6 +44,7 @@ struct ServeContext {
     /// The permits for subscriptions. They never end by themselves, and must leave room for other requests.
     listeners: Arc<Semaphore>,
     location: ClientLocation,
+    known_client: Arc<KnownClient>,
 }
 
 /// The location of the clients of a transport.
@@ -59,6 +61,7 @@ impl ServeContext {
             workbench,
             parked: Arc::default(),
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
+            known_client: Arc::default(),
         }
     }
 }

@@ -79,11 +79,11 @@ impl ClientHandle for ShellClient {
         Principal::Local
     }
 
-    fn identity(&self) -> ClientIdentity {
-        ClientIdentity {
+    fn identity(&self) -> Arc<ClientIdentity> {
+        Arc::new(ClientIdentity {
             name: Some("mcp-workbench call".into()),
             version: Some(env!("CARGO_PKG_VERSION").into()),
-        }
+        })
     }
 
     fn era(&self) -> Era {
