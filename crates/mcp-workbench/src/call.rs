@@ -341,9 +341,9 @@ impl ClientCapabilities {
         extensions.is_some_and(|extensions| extensions.member(name).is_some())
     }
 
-    pub(crate) fn declared(&self) -> RawJson {
+    pub(crate) fn into_declared(self) -> RawJson {
         let nothing = || ObjectText::new().finish();
-        self.declared.clone().unwrap_or_else(nothing)
+        self.declared.unwrap_or_else(nothing)
     }
 
     /// Returns the part of the declaration that concerns questions of servers.

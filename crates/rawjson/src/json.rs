@@ -111,6 +111,12 @@ impl RawJson {
         &self.0
     }
 
+    /// The text of the value, without a copy.
+    #[inline]
+    pub fn into_bytes(self) -> Bytes {
+        self.0
+    }
+
     /// The text of the value.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("checked when the value was scanned")

@@ -17,7 +17,7 @@ impl From<RawJson> for Spliced {
     fn from(value: RawJson) -> Self {
         Self {
             lead: Cow::Borrowed(b""),
-            rest: value.as_bytes().clone(),
+            rest: value.into_bytes(),
         }
     }
 }

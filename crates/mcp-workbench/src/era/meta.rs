@@ -7,7 +7,7 @@ use rawjson::{Kind, RawJson};
 use thiserror::Error;
 
 use super::MODERN_REVISION;
-use crate::wire::{CallOutline, Level, Outlined};
+use crate::wire::{CallOutline, Outlined};
 
 /// The protocol revision of a request.
 pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -119,21 +119,37 @@ impl RequestMeta {
 
     /// Parses the `_meta` of a call that has been outlined. The outline already has the usual members.
     pub(crate) fn of_call(params: &RawJson, outline: &CallOutline) -> Option<Self> {
+        if !outline.has(Outlined::Meta) {
+            return None;
+        }
         let get = |member| outline.get(params, member);
-        let meta = get(Outlined::Meta)?;
-        Some(if outline.has_others(Level::Meta) {
-            Self::read(&meta)
-        } else {
-            Self {
-                version: get(Outlined::Version),
-                capabilities: get(Outlined::Capabilities),
-                client_info: get(Outlined::ClientInfo),
-                log_level: get(Outlined::LogLevel),
-                progress_token: get(Outlined::ProgressToken),
-                relayed: None,
-                duplicate: None,
-            }
+        let Ok(relayed) = outline.other_meta(params) else {
+            return get(Outlined::Meta).map(|meta| Self::read(&meta));
+        };
+        Some(Self {
+            version: get(Outlined::Version),
+            capabilities: get(Outlined::Capabilities),
+            client_info: get(Outlined::ClientInfo),
+            log_level: get(Outlined::LogLevel),
+            progress_token: get(Outlined::ProgressToken),
+            relayed,
+            duplicate: None,
         })
+    }
+
+    /// Returns whether a request is a modern one, without reading its `_meta` if it has an outline.
+    pub(crate) fn makes_modern(params: Option<&RawJson>, outline: &CallOutline) -> bool {
+        if outline.is_usual() {
+            return [
+                Outlined::Version,
+                Outlined::Capabilities,
+                Outlined::ClientInfo,
+                Outlined::LogLevel,
+            ]
+            .into_iter()
+            .any(|member| outline.has(member));
+        }
+        Self::of_request(params, outline).is_some_and(|meta| meta.is_modern())
     }
 
     /// Returns whether these members make the request a modern one.
@@ -148,22 +164,22 @@ impl RequestMeta {
         .any(Option::is_some)
     }
 
-    /// Returns the description of the client.
-    pub(crate) fn modern(&self) -> Result<ModernMeta, MetaProblem> {
+    /// Takes the description of the client out.
+    pub(crate) fn take_modern(&mut self) -> Result<ModernMeta, MetaProblem> {
         // A duplicate progress token affects nothing but progress.
         if let Some(name) = self.duplicate.filter(|name| *name != "progressToken") {
             return Err(MetaProblem::Doubled(name));
         }
         let version = self
             .version
-            .clone()
+            .take()
             .ok_or(MetaProblem::Missing(PROTOCOL_VERSION))?;
         if version.kind() != Kind::String {
             return Err(MetaProblem::WrongType(PROTOCOL_VERSION, "a string"));
         }
         let capabilities = self
             .capabilities
-            .clone()
+            .take()
             .ok_or(MetaProblem::Missing(CLIENT_CAPABILITIES))?;
         let is_object = |value: &RawJson| value.kind() == Kind::Object;
         if !is_object(&capabilities) {
@@ -179,7 +195,7 @@ impl RequestMeta {
         Ok(ModernMeta {
             version,
             capabilities,
-            client_info: self.client_info.clone(),
+            client_info: self.client_info.take(),
             log_level: log_level.transpose()?,
         })
     }

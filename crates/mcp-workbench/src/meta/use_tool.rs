@@ -79,11 +79,27 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
 
 /// The parameters of `use_tool`.
 pub(crate) struct UseToolParams<'a> {
+    pub tool: UsedTool<'a>,
+    /// The arguments of the tool, an object.
+    pub arguments: RawJson,
+}
+
+/// The tool that `use_tool` runs.
+pub(crate) struct UsedTool<'a> {
     toolbox: Cow<'a, str>,
     server: Cow<'a, str>,
     tool: Cow<'a, str>,
-    /// The arguments of the tool, an object.
-    pub arguments: RawJson,
+}
+
+impl UsedTool<'_> {
+    /// Returns the names of the tool.
+    pub(crate) fn names(&self) -> ToolNames<'_> {
+        ToolNames {
+            toolbox: &self.toolbox,
+            server: &self.server,
+            tool: &self.tool,
+        }
+    }
 }
 
 impl<'a> UseToolParams<'a> {
@@ -99,15 +115,6 @@ impl<'a> UseToolParams<'a> {
         }
     }
 
-    /// Returns the names of the tool.
-    pub(crate) fn names(&self) -> ToolNames<'_> {
-        ToolNames {
-            toolbox: &self.toolbox,
-            server: &self.server,
-            tool: &self.tool,
-        }
-    }
-
     /// Reads parameters in their usual form without building values.
     fn read_outlined(params: &'a RawJson, outline: &CallOutline) -> Option<Self> {
         if outline.has_others(Level::Arguments) || outline.has_others(Level::Tool) {
@@ -120,9 +127,11 @@ impl<'a> UseToolParams<'a> {
                 .then_some(Cow::Borrowed(text))
         };
         Some(Self {
-            toolbox: name(Outlined::UsedToolbox)?,
-            server: name(Outlined::UsedServer)?,
-            tool: name(Outlined::UsedName)?,
+            tool: UsedTool {
+                toolbox: name(Outlined::UsedToolbox)?,
+                server: name(Outlined::UsedServer)?,
+                tool: name(Outlined::UsedName)?,
+            },
             arguments: match outline.get(params, Outlined::UsedArguments) {
                 Some(arguments) if arguments.kind() == Kind::Object => arguments,
                 Some(_) => return None,
@@ -146,7 +155,7 @@ impl<'a> UseToolParams<'a> {
             Kind::Object => outer.required(&TOOL, &mut problems),
             _ => None,
         };
-        let names = tool.and_then(|tool| {
+        let used = tool.and_then(|tool| {
             let keys = [TOOLBOX_PART, SERVER_PART, TOOL_PART];
             let inner = ParameterReader::read(tool, "tool", &keys, old_form, &mut unrecognized);
             if tool.kind() != Kind::Object {
@@ -155,19 +164,18 @@ impl<'a> UseToolParams<'a> {
             let mut part = |key: &Key| Some(inner.name(key, &mut problems)?.into_owned());
             let (toolbox, server, name) =
                 (part(&TOOLBOX_PART), part(&SERVER_PART), part(&TOOL_PART));
-            Some((toolbox?, server?, name?))
+            Some(UsedTool {
+                toolbox: toolbox?.into(),
+                server: server?.into(),
+                tool: name?.into(),
+            })
         });
         let arguments = read_arguments(outer.get(&ARGUMENTS), &mut problems);
         // The contract fixes the order: unrecognized keys first, then the parts, then the arguments.
         unrecognized.append(&mut problems);
-        match (names, arguments) {
-            (Some((toolbox, server, tool)), Some(arguments)) if unrecognized.is_empty() => {
-                Ok(Self {
-                    toolbox: toolbox.into(),
-                    server: server.into(),
-                    tool: tool.into(),
-                    arguments,
-                })
+        match (used, arguments) {
+            (Some(tool), Some(arguments)) if unrecognized.is_empty() => {
+                Ok(Self { tool, arguments })
             }
             _ => Err(Failure::InvalidParameters {
                 problems: unrecognized,

@@ -177,9 +177,8 @@ pub(super) fn begin(
     match MetaTool::named(&name).filter(|tool| workbench.has(*tool)) {
         Some(MetaTool::UseTool) => {
             match UseToolParams::read(&arguments, outline.map(|outline| (all, outline))) {
-                Ok(read) => {
-                    let arguments = read.arguments.clone();
-                    start(context, Mode::UseTool, read.names(), arguments, None)
+                Ok(UseToolParams { tool, arguments }) => {
+                    start(context, Mode::UseTool, tool.names(), arguments, None)
                 }
                 Err(failure) => Begun::Over(Reply::Own(failure)),
             }

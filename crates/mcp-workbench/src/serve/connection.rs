@@ -283,11 +283,11 @@ impl Connection {
         place: ReplyPlace,
         size: usize,
     ) {
-        let call = match &*request.method {
+        let mut call = match &*request.method {
             "tools/call" => CallParams::read(request.params.as_ref(), outline).ok(),
             _ => None,
         };
-        let speaker = match &call {
+        let speaker = match &mut call {
             Some(call) => self.caller_of(call),
             None => self.speaker(&request, outline),
         };
@@ -357,9 +357,9 @@ impl Connection {
     }
 
     /// Determines the era of a parsed `tools/call`.
-    fn caller_of(&self, call: &CallParams<'_>) -> Result<Speaker, Reply> {
-        if let Some(meta) = call.meta.as_ref().filter(|meta| meta.is_modern()) {
-            let said = ModernRequest::new(meta, call.retry.clone())?;
+    fn caller_of(&self, call: &mut CallParams<'_>) -> Result<Speaker, Reply> {
+        if let Some(meta) = call.meta.as_mut().filter(|meta| meta.is_modern()) {
+            let said = ModernRequest::new(meta, call.retry.take())?;
             return Ok(Speaker::Modern(said));
         }
         self.check_initialized()?;

@@ -49,8 +49,7 @@ const NATIVE_HINTS: CacheHints = CacheHints {
 
 /// Returns true if a request is of the modern era.
 pub(super) fn is_modern(request: &Request, outline: &CallOutline) -> bool {
-    let meta = || RequestMeta::of_request(request.params.as_ref(), outline);
-    request.method == DISCOVER || meta().is_some_and(|meta| meta.is_modern())
+    request.method == DISCOVER || RequestMeta::makes_modern(request.params.as_ref(), outline)
 }
 
 /// The part of a modern request that is about its client, and the call that it continues.
@@ -77,7 +76,7 @@ impl ModernRequest {
             state: member(REQUEST_STATE),
         };
         let retry = (retry != Retry::default()).then(|| Box::new(retry));
-        let mut said = Self::new(&meta.unwrap_or_default(), retry)?;
+        let mut said = Self::new(&mut meta.unwrap_or_default(), retry)?;
         if request.method == LISTEN {
             // Log messages of servers that start for a subscription must not come before the acknowledgement.
             said.log_level = None;
@@ -86,10 +85,10 @@ impl ModernRequest {
         Ok(said)
     }
 
-    /// Creates the requester from a parsed request.
-    pub(super) fn new(meta: &RequestMeta, retry: Option<Box<Retry>>) -> Result<Self, Reply> {
+    /// Creates the requester from a parsed request. The members that only it needs are taken out of `meta`.
+    pub(super) fn new(meta: &mut RequestMeta, retry: Option<Box<Retry>>) -> Result<Self, Reply> {
         let said = meta
-            .modern()
+            .take_modern()
             .map_err(|problem| Reply::invalid_params(problem.to_string()))?;
         if !said.is_current() {
             let version = said.version.as_text();
@@ -106,7 +105,7 @@ impl ModernRequest {
             capabilities: ClientCapabilities::of(Some(said.capabilities)),
             log_level,
             client_info: said.client_info,
-            progress_token: meta.progress_token.clone(),
+            progress_token: meta.progress_token.take(),
             retry,
             size: 0,
         })

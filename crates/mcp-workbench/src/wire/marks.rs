@@ -1,5 +1,6 @@
 //! The members of a result that decide what becomes of it, found in the same pass that checks the message.
 
+use bytes::Buf;
 use rawjson::{RawJson, ScanFault, Scanner, Spliced, walk_elements, walk_members};
 
 /// A member of a result that decides what becomes of it.
@@ -136,21 +137,22 @@ impl ResultMarks {
     }
 
     /// Returns the result with a `resultType`, which is put in front if there is none.
-    pub fn with_type(self, result: &RawJson) -> Spliced {
-        let bytes = result.as_bytes();
-        match self.result_type {
-            Some(_) => Spliced::from(result.clone()),
-            None if bytes[1 + blanks(&bytes[1..])] == b'}' => {
-                Spliced::new(br#"{"resultType":"complete""#, bytes.slice(1..))
-            }
-            None => Spliced::new(br#"{"resultType":"complete","#, bytes.slice(1..)),
+    pub fn with_type(self, result: RawJson) -> Spliced {
+        if self.result_type.is_some() {
+            return Spliced::from(result);
+        }
+        let mut rest = result.into_bytes();
+        rest.advance(1);
+        match rest[blanks(&rest)] {
+            b'}' => Spliced::new(br#"{"resultType":"complete""#, rest),
+            _ => Spliced::new(br#"{"resultType":"complete","#, rest),
         }
     }
 
     /// Returns the result without its `resultType`.
-    pub fn without_type(self, result: &RawJson) -> Spliced {
+    pub fn without_type(self, result: RawJson) -> Spliced {
         let Some(mark) = self.result_type else {
-            return Spliced::from(result.clone());
+            return Spliced::from(result);
         };
         let bytes = result.as_bytes();
         let (before, after) = (&bytes[..mark.start as usize], mark.end as usize);
@@ -221,12 +223,10 @@ mod tests {
         for (result, with, without) in cases {
             let result = json(result);
             let marks = ResultMarks::of(&result);
-            assert_eq!(marks.with_type(&result).to_json(), json(with), "{result:?}");
-            assert_eq!(
-                marks.without_type(&result).to_json(),
-                json(without),
-                "{result:?}"
-            );
+            let typed = marks.with_type(result.clone()).to_json();
+            assert_eq!(typed, json(with), "{result:?}");
+            let untyped = marks.without_type(result.clone()).to_json();
+            assert_eq!(untyped, json(without), "{result:?}");
         }
     }
 

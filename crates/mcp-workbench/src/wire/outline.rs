@@ -39,6 +39,18 @@ pub enum Outlined {
 
 const MEMBERS: usize = Outlined::LogLevel as usize + 1;
 
+/// The members of `_meta`.
+const META_MEMBERS: [Outlined; 5] = [
+    Outlined::ProgressToken,
+    Outlined::Version,
+    Outlined::Capabilities,
+    Outlined::ClientInfo,
+    Outlined::LogLevel,
+];
+
+/// The number of unknown members of `_meta` that an outline has. A trace context has three.
+const MAX_OTHERS: usize = 4;
+
 /// An object that an outline goes into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
@@ -58,11 +70,19 @@ pub struct CallOutline {
     plain: u16,
     /// For each level, true if it has members that the outline does not know.
     has_others: [bool; 4],
+    /// The members of `_meta` that the outline does not know, with their keys.
+    meta_others: [(u32, u32); MAX_OTHERS],
+    /// How many there are. Those that do not fit are only counted.
+    meta_others_count: usize,
     /// Set if something is written in an unusual way.
     is_unusual: bool,
     /// Set if there are parameters, and they are an object.
     is_there: bool,
 }
+
+/// There are more unknown members than an outline has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooManyMembers;
 
 /// The position of an object inside the parameters.
 #[derive(Clone, Copy)]
@@ -115,13 +135,13 @@ impl CallOutline {
                 }
                 None => scanner.value(at, depth)?,
             };
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "a message is at most 16 MiB"
+            )]
+            let offset = |at: usize| (at - base) as u32;
             match member {
                 Some(member) => {
-                    #[expect(
-                        clippy::cast_possible_truncation,
-                        reason = "a message is at most 16 MiB"
-                    )]
-                    let offset = |at: usize| (at - base) as u32;
                     let span = &mut self.spans[member as usize];
                     self.is_unusual |= *span != (0, 0);
                     *span = (offset(at), offset(end));
@@ -131,10 +151,20 @@ impl CallOutline {
                 None => {
                     self.is_unusual |= key.plain().is_none();
                     self.has_others[level as usize] = true;
+                    if level == Level::Meta {
+                        self.add_meta_other((offset(key.at), offset(end)));
+                    }
                 }
             }
             Ok(end)
         })
+    }
+
+    fn add_meta_other(&mut self, span: (u32, u32)) {
+        if let Some(other) = self.meta_others.get_mut(self.meta_others_count) {
+            *other = span;
+        }
+        self.meta_others_count += 1;
     }
 
     /// Returns true if the parameters can be read through their outline.
@@ -145,6 +175,25 @@ impl CallOutline {
     /// Returns true if an object has members that the outline does not know.
     pub fn has_others(&self, level: Level) -> bool {
         self.has_others[level as usize]
+    }
+
+    /// Returns true if the parameters have this member.
+    pub fn has(&self, member: Outlined) -> bool {
+        self.span(member).is_some()
+    }
+
+    /// Returns an object of the members of `_meta` that the outline does not know; `None` if there are none.
+    pub fn other_meta(&self, params: &RawJson) -> Result<Option<RawJson>, TooManyMembers> {
+        let others = self.meta_others.get(..self.meta_others_count);
+        let is_known = |member: &Outlined| self.has(*member);
+        Ok(match others.ok_or(TooManyMembers)? {
+            [] => None,
+            _ if !META_MEMBERS.iter().any(is_known) => self.get(params, Outlined::Meta),
+            others => {
+                let spans = others.iter().map(|it| it.0 as usize..it.1 as usize);
+                Some(params.of_members(&spans.collect::<Vec<_>>()))
+            }
+        })
     }
 
     /// Returns a member of these parameters.

@@ -154,7 +154,7 @@ impl Dialect {
         let declared = client.map(|client| client.capabilities());
         let declared = declared.unwrap_or_default();
         let mut capabilities = if is_modern {
-            declared.declared()
+            declared.clone().into_declared()
         } else {
             declared.questions()
         };

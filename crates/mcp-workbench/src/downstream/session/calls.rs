@@ -517,7 +517,7 @@ struct ClientMeta {
 impl ClientMeta {
     fn of(&mut self, dialect: Dialect, client: &Arc<dyn ClientHandle>) -> &[u8] {
         if dialect.era == Era::Modern {
-            let capabilities = client.capabilities().declared();
+            let capabilities = client.capabilities().into_declared();
             let of = Some((client.era(), capabilities, client.log_level()));
             if self.of != of {
                 self.members = dialect.own_meta(client);

@@ -71,11 +71,11 @@ impl CallResult {
     }
 
     /// Returns the result as a client of an era gets it.
-    pub(crate) fn for_client(&self, era: Era) -> Spliced {
+    pub(crate) fn into_client(self, era: Era) -> Spliced {
         match (self.era, era) {
-            (_, Era::Modern) => self.marks.with_type(&self.json),
-            (Era::Modern, Era::Legacy) => self.marks.without_type(&self.json),
-            (Era::Legacy, Era::Legacy) => Spliced::from(self.json.clone()),
+            (_, Era::Modern) => self.marks.with_type(self.json),
+            (Era::Modern, Era::Legacy) => self.marks.without_type(self.json),
+            (Era::Legacy, Era::Legacy) => Spliced::from(self.json),
         }
     }
 }

@@ -2,9 +2,13 @@
 
 use rawjson::RawJson;
 
-use crate::era::{
-    CacheHints, CacheScope, InputRequired, MetaProblem, RequestMeta, ResultType, is_modern_code,
-    result_type, to_legacy_result, to_modern_error, to_modern_result, url_elicitations,
+use crate::{
+    era::{
+        CacheHints, CacheScope, InputRequired, MetaProblem, RequestMeta, ResultType,
+        is_modern_code, result_type, to_legacy_result, to_modern_error, to_modern_result,
+        url_elicitations,
+    },
+    wire::{CallOutline, Message},
 };
 
 fn json(text: &str) -> RawJson {
@@ -172,11 +176,11 @@ fn the_meta_of_a_modern_request_is_read() {
             "io.modelcontextprotocol/clientInfo":{"name":"c"},
             "io.modelcontextprotocol/logLevel":"info","progressToken":1}"#,
     );
-    let request = RequestMeta::read(&meta);
+    let mut request = RequestMeta::read(&meta);
     assert!(request.is_modern());
     assert_eq!(request.progress_token, Some(json("1")));
     assert_eq!(request.relayed, Some(json(r#"{"traceparent":"00-a"}"#)));
-    let read = request.modern().unwrap();
+    let read = request.take_modern().unwrap();
     assert!(read.is_current());
     assert_eq!(read.capabilities.as_str(), r#"{"roots":{}}"#);
     assert_eq!(read.log_level.as_deref(), Some("info"));
@@ -186,6 +190,36 @@ fn the_meta_of_a_modern_request_is_read() {
     let read = RequestMeta::read(&legacy);
     assert!(!read.is_modern());
     assert_eq!(read.relayed, Some(legacy), "nothing is copied");
+}
+
+#[test]
+fn the_meta_of_a_call_is_read_from_its_outline_as_from_its_text() {
+    let version = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
+    for meta in [
+        "{}".to_owned(),
+        "1".to_owned(),
+        r#"{ "traceparent" : "00-a" }"#.to_owned(),
+        format!("{{{version}}}"),
+        format!(r#"{{ "a": [1], {version}, "progressToken":1 , "b":{{}} }}"#),
+        format!(r#"{{"a":1,"b":2,"c":3,"d":4,{version}}}"#),
+        format!(r#"{{"a":1,"b":2,"c":3,"d":4,"e":5,{version}}}"#),
+        format!(r#"{{"a":1,"a":2,{version}}}"#),
+        format!(r#"{{"\u0061":1,{version}}}"#),
+        format!("{{{version},{version}}}"),
+    ] {
+        let call = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"a","_meta":{meta}}}}}"#
+        );
+        let mut outline = CallOutline::default();
+        let message = Message::parse_outlined(&call.into(), &mut outline);
+        let Ok(Message::Request(request)) = message else {
+            panic!("{message:?}");
+        };
+        let read = RequestMeta::of_request(request.params.as_ref(), &outline);
+        assert_eq!(read, Some(RequestMeta::read(&json(&meta))), "{meta}");
+        let is_modern = RequestMeta::makes_modern(request.params.as_ref(), &outline);
+        assert_eq!(is_modern, meta.contains("2026"), "{meta}");
+    }
 }
 
 #[test]
@@ -212,13 +246,13 @@ fn a_modern_request_without_client_info_is_refused() {
         ),
     ] {
         assert_eq!(
-            RequestMeta::read(&json(&meta)).modern(),
+            RequestMeta::read(&json(&meta)).take_modern(),
             Err(problem),
             "{meta}"
         );
     }
     assert_eq!(
-        RequestMeta::default().modern(),
+        RequestMeta::default().take_modern(),
         Err(MetaProblem::Missing(VERSION))
     );
 }

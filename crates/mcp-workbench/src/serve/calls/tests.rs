@@ -78,8 +78,8 @@ fn send_modern(connection: &Arc<Connection>, call: ReadyCall, id: u64) {
     let Ok(Message::Request(request)) = Message::parse(&text.into()) else {
         panic!("not a request");
     };
-    let meta = RequestMeta::read(&json(META));
-    let mut said = ModernRequest::new(&meta, None).ok().unwrap();
+    let mut meta = RequestMeta::read(&json(META));
+    let mut said = ModernRequest::new(&mut meta, None).ok().unwrap();
     let exchange = Exchange::new(connection, true);
     let place = ReplyPlace::Line(connection.output());
     assert!(exchange.attach(connection, request, place, &mut said));

@@ -98,9 +98,9 @@ impl<'a> PostedRequest<'a> {
 pub(super) fn check(headers: &HeaderMap, posted: &PostedRequest<'_>) -> Result<(), Disagreement> {
     let request = posted.request;
     let meta = RequestMeta::of_request(request.params.as_ref(), posted.outline);
-    let meta = meta.unwrap_or_default();
+    let mut meta = meta.unwrap_or_default();
     check_version(headers, &meta)?;
-    let said = meta.modern()?;
+    let said = meta.take_modern()?;
     if said
         .log_level
         .is_some_and(|it| LogLevel::named(&it).is_none())
@@ -162,7 +162,7 @@ fn check_value(
         (None, Some(_)) => Err(Disagreement::Missing(name.to_owned())),
         (Some(given), in_body) => match decode(given) {
             None => Err(Disagreement::Unreadable(name.to_owned())),
-            Some(given) if Some(given.as_str()) == in_body => Ok(()),
+            Some(given) if Some(&*given) == in_body => Ok(()),
             Some(_) => Err(Disagreement::Contradicts(name.to_owned())),
         },
     }

@@ -45,8 +45,8 @@ impl Client {
 
     /// Attaches a request to an exchange.
     fn attach(&self, exchange: &Arc<Exchange>) {
-        let meta = RequestMeta::read(&RawJson::parse(&META.into()).unwrap());
-        let mut said = ModernRequest::new(&meta, None).ok().unwrap();
+        let mut meta = RequestMeta::read(&RawJson::parse(&META.into()).unwrap());
+        let mut said = ModernRequest::new(&mut meta, None).ok().unwrap();
         let place = ReplyPlace::Line(self.connection.output());
         assert!(exchange.attach(&self.connection, request("{}"), place, &mut said));
     }

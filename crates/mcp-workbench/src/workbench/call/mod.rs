@@ -427,7 +427,7 @@ impl Run {
                 result = CallResult::new(self.within_budget(result.json), result.era);
             }
         }
-        result.for_client(era)
+        result.into_client(era)
     }
 
     fn within_budget(&self, result: RawJson) -> RawJson {
