@@ -142,7 +142,7 @@ impl Link {
     ) -> FrameTicket {
         match self {
             Self::Stdio(link) => link.send(Outgoing::Request { id, method, params }),
-            Self::Http(link) => link.request(id, method, &params.into_json(), headers),
+            Self::Http(link) => link.request(id, method, params, headers),
         }
     }
 

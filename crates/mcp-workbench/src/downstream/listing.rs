@@ -156,8 +156,8 @@ impl ToolDefinition {
     /// Returns the headers of a call with these arguments.
     pub(crate) fn headers(&self, arguments: &RawJson) -> Vec<(String, String)> {
         let values = self.headers.iter().filter_map(|marked| {
-            let value = headers::encode(&marked.value(arguments)?);
-            Some((marked.header.clone(), value))
+            let value = marked.value(arguments)?;
+            Some((marked.header.clone(), headers::encode(&value).into_owned()))
         });
         values.collect()
     }

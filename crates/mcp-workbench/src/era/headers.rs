@@ -1,7 +1,7 @@
 //! The HTTP headers with which a modern request can be routed without reading its body: `Mcp-Method`, `Mcp-Name`, and
 //! `Mcp-Param-…` for the arguments that a tool's schema marks.
 
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use rawjson::{Kind, RawJson};
@@ -33,28 +33,29 @@ pub(crate) fn name_member(method: &str) -> Option<&'static str> {
 }
 
 /// Encodes a text as the value of a header.
-pub(crate) fn encode(text: &str) -> String {
+pub(crate) fn encode(text: &str) -> Cow<'_, str> {
     let edge = |c: char| matches!(c, ' ' | '\t');
     let looks_encoded = text.starts_with(ENCODED_BEGIN) && text.ends_with(ENCODED_END);
     let cut_off = text.starts_with(edge) || text.ends_with(edge);
     let visible = text.chars().all(|c| matches!(c, ' '..='~'));
     if visible && !cut_off && !looks_encoded {
-        return text.to_owned();
+        return text.into();
     }
     let encoded = BASE64_STANDARD.encode(text);
-    format!("{ENCODED_BEGIN}{encoded}{ENCODED_END}")
+    format!("{ENCODED_BEGIN}{encoded}{ENCODED_END}").into()
 }
 
 /// Decodes the value of a header; `None` if it is malformed.
-pub(crate) fn decode(value: &str) -> Option<String> {
+pub(crate) fn decode(value: &str) -> Option<Cow<'_, str>> {
     let encoded = value
         .strip_prefix(ENCODED_BEGIN)
         .and_then(|rest| rest.strip_suffix(ENCODED_END));
     let Some(encoded) = encoded else {
         let visible = value.chars().all(|c| matches!(c, ' '..='~' | '\t'));
-        return visible.then(|| value.to_owned());
+        return visible.then_some(value.into());
     };
-    String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok()
+    let decoded = String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok()?;
+    Some(decoded.into())
 }
 
 /// An argument that is repeated in a header.

@@ -351,6 +351,17 @@ impl<'a> Params<'a> {
         }
     }
 
+    /// Returns the text of a member.
+    pub fn text(&self, member: &str) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Tool { name, .. } => (member == "name").then_some(Cow::Borrowed(*name)),
+            Self::Value(value) => {
+                let text = value.member(member)?.as_text()?.into_owned();
+                Some(Cow::Owned(text))
+            }
+        }
+    }
+
     /// Returns the parameters as a value.
     pub fn into_json(self) -> RawJson {
         match self {

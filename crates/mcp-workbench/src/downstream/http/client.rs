@@ -61,16 +61,23 @@ impl Target {
         let mut request = Request::new(());
         *request.method_mut() = method.clone();
         *request.uri_mut() = self.0.1.clone();
-        let Some((last, others)) = headers.split_last() else {
+        let Some((first, others)) = headers.split_first() else {
             return request;
         };
-        let all = request.headers_mut();
-        all.reserve(headers.iter().map(|it| it.len()).sum());
-        let others = others.iter().copied().flatten();
-        let others = others.filter(|(name, _)| !last.contains_key(*name));
-        for (name, value) in others.chain(*last) {
-            all.append(name, value.clone());
+        // The first map has most of the headers. A clone of it costs less than adding them one by one.
+        let mut all = HeaderMap::clone(first);
+        if let Some((last, others)) = others.split_last() {
+            for (name, value) in others.iter().copied().flatten() {
+                all.append(name, value.clone());
+            }
+            for name in last.keys() {
+                all.remove(name);
+            }
+            for (name, value) in *last {
+                all.append(name, value.clone());
+            }
         }
+        *request.headers_mut() = all;
         request
     }
 }

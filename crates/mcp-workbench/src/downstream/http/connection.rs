@@ -26,9 +26,8 @@ use super::{
 };
 use crate::dial::Stream;
 
-/// Upper bound on the head of a response, and on a single read.
+/// Upper bound on the head of a response, and on a single read. hyper itself takes at most 100 headers.
 const MAX_BUFFER_BYTES: usize = 256 * 1024;
-const MAX_HEADERS: usize = 100;
 
 /// The reason why a response is missing or incomplete.
 #[derive(Debug, Error)]
@@ -59,7 +58,6 @@ impl HttpConnection {
         let watcher = Arc::<Watcher>::default();
         let stream = WatchedStream::new(stream, Arc::clone(&watcher));
         let (sender, driver) = Builder::new()
-            .max_headers(MAX_HEADERS)
             .max_buf_size(MAX_BUFFER_BYTES)
             .handshake(TokioIo::new(stream))
             .await?;

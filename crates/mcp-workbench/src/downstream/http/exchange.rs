@@ -96,7 +96,7 @@ pub(super) async fn post(
         }
         let body = MessageBody::new(frame, sending, share.take());
         let (nothing, bearer) = (HeaderMap::new(), token.headers());
-        let headers = [agreed.headers(), modern.unwrap_or(&nothing), &bearer];
+        let headers = [agreed.posted(), modern.unwrap_or(&nothing), &bearer];
         let response = peer.post(target.clone(), headers, body).await;
         let response =
             response.map_err(|error| without_response(&error, sending, &peer.secrets))?;

@@ -27,7 +27,6 @@ mod watched_stream;
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use hyper::header::HeaderValue;
-use rawjson::RawJson;
 use tokio::{
     sync::mpsc,
     task::{AbortHandle, JoinSet},
@@ -53,7 +52,7 @@ use crate::{
     config::{RemoteEndpoint, RemoteProtocol, Secrets, ServerTimes},
     contain::contain,
     era::Era,
-    wire::{self, Frame, FrameTicket, Message, RequestId},
+    wire::{self, Frame, FrameTicket, Message, Params, RequestId},
 };
 
 /// Upper bound on the messages that wait for the server's task; beyond it, nothing more is read.
@@ -155,15 +154,15 @@ impl HttpLink {
         &mut self,
         id: u64,
         method: &str,
-        params: &RawJson,
+        params: Params<'_>,
         headers: &[(String, String)],
     ) -> FrameTicket {
         self.reap();
-        let frame = wire::request(id, method, params);
         let modern = match self.era {
-            Era::Modern => Some(modern::headers(method, params, headers)),
+            Era::Modern => Some(modern::headers(method, &params, headers)),
             Era::Legacy => None,
         };
+        let frame = wire::request(id, method, params);
         let kind = RequestKind::of(method);
         if kind == RequestKind::Initialize {
             self.initialize = Some(frame.clone());

@@ -6,8 +6,13 @@ use rawjson::RawJson;
 
 use crate::{
     era::{self, headers as names},
-    wire::{Answer, Message, RequestId, Response},
+    wire::{Answer, Message, Params, RequestId, Response},
 };
+
+const REVISION: HeaderValue = HeaderValue::from_static(era::MODERN_REVISION);
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(names::PROTOCOL_VERSION);
+const METHOD: HeaderName = HeaderName::from_static(names::METHOD);
+const NAME: HeaderName = HeaderName::from_static(names::NAME);
 
 /// The error codes, besides those of the modern era, by which a modern server refuses a request before it reads its
 /// id: unknown method and invalid parameters.
@@ -16,10 +21,9 @@ const REFUSALS: [&str; 2] = ["-32601", "-32602"];
 /// Returns the headers of a modern request. `parameters` are those for arguments of its tool.
 pub(super) fn headers(
     method: &str,
-    params: &RawJson,
+    params: &Params<'_>,
     parameters: &[(String, String)],
 ) -> HeaderMap {
-    const REVISION: HeaderValue = HeaderValue::from_static(era::MODERN_REVISION);
     let mut headers = HeaderMap::with_capacity(3 + parameters.len());
     for (name, value) in parameters {
         let name = HeaderName::try_from(name.as_str());
@@ -32,18 +36,17 @@ pub(super) fn headers(
         value.set_sensitive(true);
         headers.insert(name, value);
     }
-    headers.insert(names::PROTOCOL_VERSION, REVISION);
-    insert(&mut headers, names::METHOD, method);
-    let name = names::name_member(method).and_then(|member| params.member(member));
-    if let Some(name) = name.as_ref().and_then(RawJson::as_text) {
-        insert(&mut headers, names::NAME, &name);
+    headers.insert(PROTOCOL_VERSION, REVISION);
+    insert(&mut headers, METHOD, method);
+    if let Some(name) = names::name_member(method).and_then(|member| params.text(member)) {
+        insert(&mut headers, NAME, &name);
     }
     headers
 }
 
-fn insert(headers: &mut HeaderMap, name: &'static str, text: &str) {
+fn insert(headers: &mut HeaderMap, name: HeaderName, text: &str) {
     // Encoded text is always a valid header value.
-    if let Ok(value) = HeaderValue::try_from(names::encode(text)) {
+    if let Ok(value) = HeaderValue::from_str(&names::encode(text)) {
         headers.insert(name, value);
     }
 }
@@ -112,7 +115,8 @@ mod tests {
             // An argument cannot replace a header of the transport.
             given("mcp-method", "4"),
         ];
-        let headers = headers("tools/call", &json(r#"{"name":7}"#), &parameters);
+        let params = json(r#"{"name":7}"#).into();
+        let headers = headers("tools/call", &params, &parameters);
         let mut found: Vec<_> = headers
             .iter()
             .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))

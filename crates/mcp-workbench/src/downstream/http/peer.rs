@@ -87,11 +87,14 @@ pub(super) struct Handshake {
     pub(super) session: Option<HeaderValue>,
     /// The headers of every request since then.
     headers: Arc<HeaderMap>,
+    /// The headers of every POST since then.
+    posted: Arc<HeaderMap>,
 }
 
 impl Handshake {
-    pub(super) fn headers(&self) -> &HeaderMap {
-        &self.headers
+    /// Returns the headers of a POST.
+    pub(super) fn posted(&self) -> &HeaderMap {
+        &self.posted
     }
 }
 
@@ -102,8 +105,8 @@ pub(super) struct Peer {
     pub(super) target: Target,
     /// The headers of every request, before and after the handshake.
     headers: Arc<HeaderMap>,
-    /// The additional headers of every POST.
-    posted: HeaderMap,
+    /// The headers of every POST before the handshake.
+    posted: Arc<HeaderMap>,
     /// The OAuth client, if the server may need a sign-in.
     oauth: Option<OAuthClient>,
     pub(super) secrets: Secrets,
@@ -133,17 +136,16 @@ impl Peer {
         times: ServerTimes,
         events: mpsc::Sender<PeerEvent>,
     ) -> Self {
-        const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-        const JSON: HeaderValue = HeaderValue::from_static("application/json");
         let Remote {
             client,
             target,
             headers,
         } = remote;
+        let posted = for_post(&headers);
         Self {
             client,
             headers: Arc::new(headers),
-            posted: HeaderMap::from_iter([(ACCEPT, BOTH), (CONTENT_TYPE, JSON)]),
+            posted: Arc::new(posted),
             oauth,
             secrets,
             times,
@@ -257,6 +259,7 @@ impl Peer {
             generation: 0,
             session: None,
             headers: Arc::clone(&self.headers),
+            posted: Arc::clone(&self.posted),
         }
     }
 
@@ -277,18 +280,18 @@ impl Peer {
         Handshake {
             generation,
             session,
+            posted: Arc::new(for_post(&headers)),
             headers: Arc::new(headers),
         }
     }
 
-    /// Posts a message with these headers in addition to those of every message.
+    /// Posts a message with these headers.
     pub(super) async fn post(
         &self,
         target: Target,
-        [agreed, own, token]: [&HeaderMap; 3],
+        headers: [&HeaderMap; 3],
         body: MessageBody<'_>,
     ) -> Result<Response, SendError> {
-        let headers = [agreed, &self.posted, own, token];
         self.client.send(target, Method::POST, &headers, body).await
     }
 
@@ -349,4 +352,14 @@ impl Peer {
             outcome: Outcome::NotSent,
         }
     }
+}
+
+/// Returns these headers with those that every POST has.
+fn for_post(headers: &HeaderMap) -> HeaderMap {
+    const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+    const JSON: HeaderValue = HeaderValue::from_static("application/json");
+    let mut posted = headers.clone();
+    posted.append(ACCEPT, BOTH);
+    posted.append(CONTENT_TYPE, JSON);
+    posted
 }

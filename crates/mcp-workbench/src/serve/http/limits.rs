@@ -8,10 +8,8 @@ pub(super) const MAX_CONNECTIONS: usize = 512;
 /// are accepted between two turns of a new connection (128), so that a flood does not close one before its request is
 /// read.
 pub(super) const MAX_GUESTS: usize = 256;
-/// How many bytes the head of a request may have.
+/// How many bytes the head of a request may have. hyper itself takes at most 100 headers.
 pub(super) const MAX_HEADER_BYTES: usize = 32 * 1024;
-/// How many headers a request may have.
-pub(super) const MAX_HEADERS: usize = 64;
 /// How long the head of a request may take, and how long a guest may be silent.
 pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a client may leave a connection idle between two requests.

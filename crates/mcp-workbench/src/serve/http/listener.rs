@@ -18,7 +18,7 @@ use super::{
     connections::{ConnectionSlot, Connections},
     endpoint::{Endpoint, Waits},
     guard::Guard,
-    limits::{MAX_BODIES_MIB, MAX_HEADER_BYTES, MAX_HEADERS},
+    limits::{MAX_BODIES_MIB, MAX_HEADER_BYTES},
     refusal::Refusal,
     response::Response,
     sessions::Sessions,
@@ -173,7 +173,6 @@ impl Server {
         let connection = http1::Builder::new()
             // The stream has its own timer, which serves all of its requests.
             .header_read_timeout(None)
-            .max_headers(MAX_HEADERS)
             .max_header_size(MAX_HEADER_BYTES)
             .max_buf_size(2 * MAX_HEADER_BYTES)
             .serve_connection(TokioIo::new(stream), service);

@@ -269,14 +269,10 @@ impl StreamsState {
         }
     }
 
-    /// Forgets the oldest event of a stream.
-    fn drop_oldest(&mut self, id: u64) {
-        let Some(stream) = self.streams.get_mut(&id) else {
-            return;
-        };
-        let Some(event) = stream.events.pop_front() else {
-            return;
-        };
+    /// Takes the oldest event out of a stream.
+    pub(super) fn drop_oldest(&mut self, id: u64) -> Option<Event> {
+        let stream = self.streams.get_mut(&id)?;
+        let event = stream.events.pop_front()?;
         let bytes = event.frame.len();
         self.budget.subtract(bytes);
         if stream.first < stream.unsent_from {
@@ -287,6 +283,7 @@ impl StreamsState {
             stream.unsent_from += 1;
         }
         stream.first += 1;
+        Some(event)
     }
 
     pub(super) fn remove(&mut self, id: u64) {

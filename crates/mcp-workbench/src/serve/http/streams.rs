@@ -256,9 +256,9 @@ impl Streams {
         if stream.events.len() != 1 || !stream.ended {
             return None;
         }
-        let answer = stream.events.front().map(|it| it.frame.clone());
+        let answer = state.drop_oldest(id);
         state.remove(id);
-        answer
+        answer.map(|it| it.frame)
     }
 
     /// Attaches a reader to a stream, in place of its current one. It reads on from `after`, or from the first event
