@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::{
     era::Era,
+    trace::CallSpan,
     wire::{Answer, Frame},
 };
 
@@ -82,6 +83,8 @@ pub(crate) struct CallContext {
     pub retry: Option<Box<Retry>>,
     /// The progress that was reported to the caller.
     pub progress: ReportedProgress,
+    /// The operation that the call belongs to, while anybody listens to the event stream.
+    pub span: Option<Box<CallSpan>>,
 }
 
 /// The progress that was reported to a caller. A call that is repeated because its server asked for input starts from
@@ -152,6 +155,21 @@ pub(crate) trait ClientHandle: Send + Sync {
 
     fn era(&self) -> Era;
 
+    /// Returns the transport of the client.
+    fn carrier(&self) -> Carrier {
+        Carrier::Pipe
+    }
+
+    /// Returns the protocol revision that the client speaks, if it is known.
+    fn revision(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns the operation of a request that is not a tool call, while anybody listens to the event stream.
+    fn span(&self) -> Option<Box<CallSpan>> {
+        None
+    }
+
     /// Returns the capabilities that the client declared.
     fn capabilities(&self) -> ClientCapabilities;
 
@@ -206,6 +224,13 @@ pub(crate) type AnswerFuture = Pin<Box<dyn Future<Output = Option<Answer>> + Sen
 
 /// Completes when a client has read enough.
 pub(crate) type RoomFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The transport of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    Pipe,
+    Tcp,
+}
 
 /// The identity behind a client, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

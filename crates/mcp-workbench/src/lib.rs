@@ -35,13 +35,22 @@ mod contain;
 mod dial;
 mod downstream;
 mod era;
+#[cfg_attr(
+    not(feature = "otel"),
+    expect(dead_code, reason = "only the export of traces reads some parts")
+)]
+mod events;
+mod history;
 mod list_page;
 mod lock;
 mod meta;
+mod metrics;
+mod moment;
 mod native;
 mod near;
 mod oauth;
 mod offload;
+mod otel;
 mod pipe;
 mod plain_file;
 mod policy;
@@ -54,6 +63,7 @@ mod server_cache;
 mod sync;
 mod telemetry;
 mod toolbox;
+mod trace;
 mod visible;
 mod wire;
 mod workbench;

@@ -2,6 +2,7 @@
 //! an exit code.
 
 mod add;
+mod allow;
 mod call;
 mod check;
 mod completions;
@@ -14,6 +15,7 @@ mod import;
 mod init;
 mod install;
 mod list;
+mod live;
 mod log;
 mod man;
 mod oauth;
@@ -33,6 +35,7 @@ mod token;
 mod tokens;
 mod trust;
 mod typed;
+mod ui;
 mod usage;
 mod warm;
 
@@ -47,7 +50,10 @@ use clap::{Parser, Subcommand, ValueEnum};
 use tracing::level_filters::LevelFilter;
 
 use self::switch::Switch;
-use crate::{config::Environment, telemetry};
+use crate::{
+    config::Environment,
+    telemetry::{self, LogSettings},
+};
 
 /// The program name as a user types it.
 const PROGRAM: &str = "mcp-workbench";
@@ -66,6 +72,14 @@ struct Arguments {
     /// Log level on stderr [default: info while serving, error elsewhere]
     #[arg(long, value_name = "LEVEL", global = true)]
     log_level: Option<LogLevel>,
+
+    /// Format of log lines
+    #[arg(long, value_name = "FORMAT", global = true, default_value = "text")]
+    log_format: LogFormat,
+
+    /// Append log lines to this file instead of stderr. At 10 MiB it is renamed to FILE.1
+    #[arg(long, value_name = "FILE", global = true)]
+    log_file: Option<PathBuf>,
 
     #[command(subcommand)]
     command: Option<Command>,
@@ -105,8 +119,14 @@ enum Command {
     Warm(warm::WarmArguments),
     /// Show which tools may be called, and print rules for a client
     Permissions(permissions::PermissionsArguments),
+    /// Let a tool run without asking
+    Allow(allow::AllowArguments),
     /// Show the audit log of tool calls
     Log(log::LogArguments),
+    /// Open a page that shows servers, calls and approvals of the workbench that serves over HTTP
+    Ui(ui::UiArguments),
+    /// Show and steer the workbench that serves over HTTP, like the page does
+    Live(live::LiveArguments),
     /// Review and approve changes to servers and tools
     Trust(trust::TrustArguments),
     /// Sign in to a remote server
@@ -143,6 +163,21 @@ enum LogLevel {
     Info,
     Debug,
     Trace,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+impl From<LogFormat> for telemetry::LogFormat {
+    fn from(format: LogFormat) -> Self {
+        match format {
+            LogFormat::Text => Self::Text,
+            LogFormat::Json => Self::Json,
+        }
+    }
 }
 
 impl From<LogLevel> for LevelFilter {
@@ -183,7 +218,15 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         // Other commands report everything that matters in their output.
         Some(_) => LogLevel::Error,
     });
-    telemetry::start_logging(level.into(), colour);
+    let logging = telemetry::start_logging(LogSettings {
+        level: level.into(),
+        format: arguments.log_format.into(),
+        file: arguments.log_file,
+        colour,
+    });
+    if let Err(error) = logging {
+        return output::failure(&error);
+    }
     let config = arguments.config.as_deref();
     let done = match arguments.command {
         None => serve::run_stdio(config, &environment),
@@ -213,7 +256,10 @@ fn run(command: Command, config: Option<&Path>, environment: &Environment) -> Co
         Command::Tokens(arguments) => tokens::run(config, &arguments, environment),
         Command::Warm(arguments) => warm::run(config, &arguments, environment),
         Command::Permissions(arguments) => permissions::run(config, &arguments, environment),
+        Command::Allow(arguments) => allow::run(config, &arguments, environment),
         Command::Log(arguments) => log::run(config, &arguments, environment),
+        Command::Ui(arguments) => ui::run(&arguments, environment),
+        Command::Live(arguments) => live::run(&arguments, environment),
         Command::Trust(arguments) => trust::run(config, &arguments, environment),
         Command::Login(arguments) => oauth::login(config, &arguments, environment),
         Command::Logout(arguments) => oauth::logout(config, &arguments, environment),

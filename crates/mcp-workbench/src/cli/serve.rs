@@ -19,11 +19,13 @@ use super::{
     output,
     reload::{self, ReloadSignal, Source},
     signals::Signals,
+    ui::{Api, PageRecord, WorkbenchPage},
 };
 use crate::{
     config::{Environment, Loaded, ToolMode, parse},
+    otel::Telemetry,
     serve::{
-        http::{ENDPOINT_PATH, HttpListener, HttpOptions},
+        http::{ENDPOINT_PATH, HttpListener, HttpOptions, Page},
         stdio::{self, ServeEnd},
     },
     workbench::Workbench,
@@ -57,7 +59,7 @@ pub(super) struct ServeArguments {
 pub(super) fn run_stdio(config: Option<&Path>, environment: &Environment) -> CommandResult {
     let loaded = load(config, environment)?;
     let source = source(&loaded, environment, None);
-    serve(loaded, Some(source), Transport::Stdio)
+    serve(loaded, Some(source), Transport::Stdio, environment)
 }
 
 /// Serves according to the arguments.
@@ -83,7 +85,7 @@ pub(super) fn run(
     // Checked before the workbench starts, so that a refused option leaves nothing running.
     let options = arguments.http.options(environment)?;
     let transport = options.map_or(Transport::Stdio, Transport::Http);
-    serve(loaded, source, transport)
+    serve(loaded, source, transport, environment)
 }
 
 /// Returns the source of a configuration, for reloading it.
@@ -123,7 +125,12 @@ pub(super) fn show_natively(
     Ok(loaded)
 }
 
-fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> CommandResult {
+fn serve(
+    loaded: Loaded,
+    source: Option<Source>,
+    transport: Transport,
+    environment: &Environment,
+) -> CommandResult {
     for problem in loaded.warnings.iter().chain(&loaded.unset) {
         tracing::warn!("{problem}");
     }
@@ -136,6 +143,7 @@ fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Comman
         .build()?;
     let done = runtime.block_on(async {
         let workbench = Workbench::new(Arc::new(loaded.config));
+        let telemetry = Telemetry::start(environment, workbench.observed())?;
         // The demo has no file to reload.
         if let Some(source) = source {
             let signal = ReloadSignal::listen()?;
@@ -148,7 +156,12 @@ fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Comman
         // Serving runs in a task of its own: whenever the future passed to `block_on` is woken, the runtime
         // polls all events first, which is a system call.
         let stopped = stop.clone().cancelled_owned();
-        let serving = TaskTracker::new().spawn(serve_over(transport, workbench, stopped));
+        let serving = TaskTracker::new().spawn(serve_over(
+            transport,
+            workbench,
+            environment.clone(),
+            stopped,
+        ));
         let second_signal = async {
             signals.next().await;
             stop.cancel();
@@ -156,6 +169,9 @@ fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Comman
         };
         tokio::select! {
             served = serving => {
+                if let Some(telemetry) = telemetry {
+                    telemetry.close().await;
+                }
                 Ok::<_, Box<dyn Error>>(served??)
             }
             // A second signal skips the orderly shutdown; the guard process ends the remaining servers.
@@ -171,6 +187,7 @@ fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Comman
 async fn serve_over(
     transport: Transport,
     workbench: Arc<Workbench>,
+    environment: Environment,
     stop: impl Future<Output = ()>,
 ) -> Result<ExitCode, HttpError> {
     match transport {
@@ -183,8 +200,17 @@ async fn serve_over(
             let bound = HttpListener::bind(options).await;
             let listener = bound.map_err(|error| HttpError::Bind { address, error })?;
             let address = listener.address();
+            // Only this machine may see the page.
+            let record = address
+                .ip()
+                .is_loopback()
+                .then(|| PageRecord::write(address, &environment));
+            let page = record.as_ref().map(|record| {
+                let api = Api::new(Arc::clone(&workbench), &environment);
+                Arc::new(WorkbenchPage::new(record.key(), api)) as Arc<dyn Page>
+            });
             output::remark(&format!("listening on http://{address}{ENDPOINT_PATH}"));
-            listener.serve(workbench, stop).await;
+            listener.serve(workbench, page, stop).await;
             Ok(ExitCode::SUCCESS)
         }
     }

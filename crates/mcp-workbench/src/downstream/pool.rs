@@ -30,6 +30,7 @@ use super::{
 use crate::{
     call::Principal,
     config::{Config, Server},
+    events::Events,
     lock::Pins,
     offload::run_blocking,
     sync::lock,
@@ -59,7 +60,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// Creates a pool for a configuration, without servers.
-    pub(crate) fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config, observed: &Arc<Events>) -> Self {
         let tasks = TaskTracker::new();
         let shutdown = Arc::new(Shutdown::default());
         let processes = ProcessTable::new(tasks.clone());
@@ -80,6 +81,7 @@ impl Pool {
                 )),
                 shutdown,
                 events: broadcast::channel(EVENT_CAPACITY).0,
+                observed: Arc::clone(observed),
                 tool_cache: Arc::new(ToolCache::new(
                     Arc::clone(pins.cache()),
                     config.state.as_deref(),

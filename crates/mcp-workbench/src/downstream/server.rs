@@ -4,9 +4,12 @@
 //! the one task. A call can be completed by a response, a timeout, a cancellation, an exit or a shutdown, and exactly
 //! one of them finds it in the table.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 use ident::ServerIdentifier;
@@ -35,6 +38,7 @@ use crate::{
         },
     },
     era::Era,
+    events::{Events, HopGuard, HopResult},
     seal::Sealer,
     server_cache::NotCached,
     sync::lock,
@@ -68,6 +72,8 @@ pub(crate) struct About {
     pub(crate) stray: StrayText,
     /// A number that no other server of this process has, not even an earlier one of the same name.
     pub(crate) number: u64,
+    /// The event stream.
+    pub(crate) observed: Arc<Events>,
 }
 
 impl About {
@@ -88,6 +94,22 @@ pub(crate) struct Status {
     pub stale: bool,
     /// Set if the tools are from an earlier run and the server was not up since.
     pub from_cache: bool,
+    /// Its last process; `None` for a remote server and before the first start.
+    pub process: Option<ProcessView>,
+}
+
+/// The process of a server, as others see it.
+#[derive(Debug, Clone)]
+pub(crate) struct ProcessView {
+    pub pid: u32,
+    pub(crate) stderr: Arc<Mutex<VecDeque<String>>>,
+}
+
+impl ProcessView {
+    /// Returns the last lines of stderr, without secrets.
+    pub(crate) fn stderr(&self) -> Vec<String> {
+        lock(&self.stderr).iter().cloned().collect()
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -122,6 +144,8 @@ pub(crate) enum Command {
     Adapt(EntryChange),
     /// The lock file has changed: compare the tools with it again.
     Recheck,
+    /// The user stops the server. It starts again when it is needed.
+    Stop,
     /// A new server replaces this one: send it the state to inherit.
     HandOver(mpsc::UnboundedSender<Self>),
     /// The state of the server that this one replaces.
@@ -168,6 +192,8 @@ pub(crate) struct QueuedCall {
     pub(crate) sent_at: Option<Instant>,
     /// The deadline of the call, counted from its first sending.
     pub(crate) ends_at: Option<Instant>,
+    /// The request in the event stream, while anybody listens.
+    pub(crate) hop: Option<Box<HopGuard>>,
 }
 
 impl QueuedCall {
@@ -182,10 +208,14 @@ impl QueuedCall {
             marks: ResultMarks::default(),
             sent_at: None,
             ends_at: None,
+            hop: None,
         })
     }
 
-    pub(crate) fn answer(self: Box<Self>, answer: Result<RawJson, CallError>) {
+    pub(crate) fn answer(mut self: Box<Self>, answer: Result<RawJson, CallError>) {
+        if let Some(hop) = self.hop.take() {
+            end_hop(*hop, &answer);
+        }
         self.reply.give(CompletedCall {
             call: self.call,
             answer,
@@ -194,6 +224,23 @@ impl QueuedCall {
             sent_at: self.sent_at,
         });
     }
+}
+
+/// Reports the end of a request to the event stream.
+fn end_hop(hop: HopGuard, answer: &Result<RawJson, CallError>) {
+    let response_code = match answer {
+        Err(CallError::Refused { code, .. }) => Some(code.as_str()),
+        _ => None,
+    };
+    hop.end(&HopResult {
+        error: answer.as_ref().err().map(CallError::code),
+        response_code,
+        result: match answer {
+            Ok(result) => Some(result),
+            Err(CallError::Refused { error, .. }) => Some(error),
+            Err(_) => None,
+        },
+    });
 }
 
 impl ServerHandle {
@@ -331,6 +378,11 @@ impl ServerHandle {
         answer.map_err(|_| CallError::Internal)
     }
 
+    /// Returns the event stream.
+    pub(crate) fn observed(&self) -> &Arc<Events> {
+        &self.about.observed
+    }
+
     /// Returns the entry that the configuration has for the server.
     pub(crate) fn entry(&self) -> Arc<Entry> {
         self.about.entry()
@@ -361,6 +413,7 @@ impl ServerHandle {
                     .ruled(server, &tools.narrowed(server))
             }),
             from_cache: false,
+            process: None,
         }
     }
 
@@ -368,6 +421,18 @@ impl ServerHandle {
     pub(crate) fn recheck(&self) {
         self.about.cached_list.renew(&self.about.entry().server);
         let _ = self.commands.send(Command::Recheck);
+    }
+
+    /// Waits until a server that is up has ended.
+    pub(crate) async fn rested(&self) {
+        let is_over = |status: &Status| !matches!(status.phase, Phase::Up);
+        // Without a task it has ended.
+        let _ = self.status.clone().wait_for(is_over).await;
+    }
+
+    /// Stops the server, if it is up. It starts again when it is needed.
+    pub(crate) fn stop(&self) {
+        let _ = self.commands.send(Command::Stop);
     }
 
     /// Passes the state of this server to the one that replaces it. If its tools are known only from the cache, the

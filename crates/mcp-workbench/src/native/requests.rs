@@ -265,6 +265,7 @@ pub(super) fn relayed(
             meta: None,
             retry: None,
             progress: ReportedProgress::default(),
+            span: client.span(),
         },
     }
 }

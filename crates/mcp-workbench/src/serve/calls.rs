@@ -11,11 +11,13 @@ use super::{
     connection::{Connection, ReplyFuture, too_many},
     in_flight::{RunningKey, Runs},
     methods::{Reply, Requester},
+    operations,
 };
 use crate::{
     call::{CallContext, Retry},
     contain::{contain, contain_now},
     era::{INPUT_RESPONSES, REQUEST_STATE, RequestMeta},
+    events::{EventClient, OperationGuard, OperationStart},
     meta::{self, MetaTool, UseToolParams},
     wire::{CallOutline, Level, Outlined, RequestId},
     workbench::{
@@ -132,9 +134,27 @@ pub(super) struct MetaRun {
 impl MetaRun {
     pub(super) fn into_reply(self, workbench: Arc<Workbench>) -> ReplyFuture {
         Box::pin(async move {
+            let observed = self.observe(&workbench);
             let result = self.tool.run(&workbench, &self.arguments, &self.context);
-            Reply::Own(result.await)
+            let reply = Reply::Own(result.await);
+            operations::end(observed, &reply);
+            reply
         })
+    }
+
+    /// Begins the operation of the meta-tool, if anybody listens.
+    fn observe(&self, workbench: &Workbench) -> Option<OperationGuard> {
+        let observed = workbench.observed();
+        let begin = || OperationStart {
+            method: "tools/call".into(),
+            target: Some(self.tool.name().to_owned()),
+            tool: None,
+            arguments: Some(&self.arguments),
+            params: Some(&self.arguments),
+            meta: self.context.meta.as_ref(),
+            client: EventClient::of(&*self.context.client),
+        };
+        observed.is_listened().then(|| observed.begin(begin()))
     }
 }
 
@@ -163,6 +183,7 @@ pub(super) fn begin(
             names,
             arguments,
             params,
+            request: Some(all),
             context,
         }))
     };

@@ -25,12 +25,13 @@ use super::{
 };
 use crate::{
     call::{
-        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, ClientIdentity, Principal,
-        Question, RoomFuture,
+        AnswerFuture, Carrier, ClientCapabilities, ClientHandle, ClientId, ClientIdentity,
+        Principal, Question, RoomFuture,
     },
     contain::{contain, contain_now},
-    era::{Era, InputRequest, InputRequired},
+    era::{Era, InputRequest, InputRequired, MODERN_REVISION},
     sync::lock,
+    trace::CallSpan,
     wire::{self, Answer, Frame, Request, code},
     workbench::{ReadyCall, Settled},
 };
@@ -44,6 +45,7 @@ pub(super) struct Exchange {
     location: ClientLocation,
     /// Set if its requests may be answered with questions.
     asks: bool,
+    carrier: Carrier,
     /// The exchanges that wait for their clients.
     parked: Arc<ParkedCalls>,
     state: Mutex<State>,
@@ -66,6 +68,8 @@ struct State {
     is_cancelled: bool,
     /// The reply, if it arrived while the exchange was parked.
     reply: Option<Reply>,
+    /// The operation of the request, if it is not a tool call and anybody listens.
+    span: Option<Box<CallSpan>>,
 }
 
 /// A request that the client waits for.
@@ -105,6 +109,7 @@ impl Exchange {
             principal: connection.principal(),
             location: connection.location(),
             asks,
+            carrier: connection.carrier(),
             parked: Arc::clone(connection.parked()),
             state: Mutex::default(),
         })
@@ -143,6 +148,11 @@ impl Exchange {
             client_info: said.client_info.take(),
         });
         true
+    }
+
+    /// Sets the operation that the request belongs to.
+    pub(super) fn set_span(&self, span: CallSpan) {
+        self.state().span = Some(Box::new(span));
     }
 
     /// Continues a parked exchange with the client's answers. Questions without an answer, or with one that is not an
@@ -328,6 +338,18 @@ impl ClientHandle for ModernCaller {
 
     fn era(&self) -> Era {
         Era::Modern
+    }
+
+    fn carrier(&self) -> Carrier {
+        self.0.carrier
+    }
+
+    fn revision(&self) -> Option<&'static str> {
+        Some(MODERN_REVISION)
+    }
+
+    fn span(&self) -> Option<Box<CallSpan>> {
+        self.0.state().span.clone()
     }
 
     fn capabilities(&self) -> ClientCapabilities {

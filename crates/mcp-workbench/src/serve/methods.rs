@@ -58,11 +58,13 @@ impl Requester {
             }
             Self::Modern { client, retry } => (Arc::new(client), retry),
         };
+        let span = client.span();
         CallContext {
             client,
             meta: relayed,
             retry,
             progress: ReportedProgress::default(),
+            span,
         }
     }
 

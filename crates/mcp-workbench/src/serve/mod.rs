@@ -23,6 +23,7 @@ mod methods;
 mod modern;
 mod native;
 mod notices;
+mod operations;
 mod output;
 mod parked;
 mod questions;

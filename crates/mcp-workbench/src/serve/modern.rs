@@ -14,7 +14,7 @@ use super::{
     listen,
     log_level::LogLevel,
     methods::{self, Reply, Requester},
-    native,
+    native, operations,
     parked::Handle,
     tasks,
 };
@@ -25,6 +25,7 @@ use crate::{
         self, CacheHints, CacheScope, INPUT_RESPONSES, LOG_LEVEL, MODERN_REVISION, REQUEST_STATE,
         RequestMeta, SERVER_INFO, TASKS_EXTENSION,
     },
+    events::OperationGuard,
     meta,
     native::Native,
     wire::{CallOutline, Request},
@@ -163,9 +164,30 @@ pub(super) fn take(
         }
         None => {
             let context = connection.context().clone();
-            exchange.run(Box::pin(run(context, requester, request.clone())));
+            let observed = observe(&context, &exchange, request);
+            let request = request.clone();
+            exchange.run(Box::pin(async move {
+                let reply = run(context, requester, request).await;
+                operations::end(observed, &reply);
+                reply
+            }));
         }
     }
+}
+
+/// Begins the operation of a request. A subscription lasts as long as its client, so it is none.
+fn observe(
+    context: &ServeContext,
+    exchange: &Arc<Exchange>,
+    request: &Request,
+) -> Option<OperationGuard> {
+    if request.method == LISTEN {
+        return None;
+    }
+    let client = ModernCaller(Arc::clone(exchange));
+    let observed = operations::begin(&context.workbench, request, &client)?;
+    exchange.set_span(observed.span());
+    Some(observed)
 }
 
 /// Takes a `tools/call` that was read.

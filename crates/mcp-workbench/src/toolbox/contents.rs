@@ -49,6 +49,12 @@ impl Contents {
         })
     }
 
+    /// Returns the servers, if the toolbox was used.
+    pub(crate) fn known_servers(&self) -> Vec<Arc<ServerHandle>> {
+        let known = self.servers.get().into_iter();
+        known.flat_map(IndexMap::values).cloned().collect()
+    }
+
     /// Compares the tools of existing servers with the lock file again.
     pub(crate) fn recheck(&self) {
         for server in self.servers.get().into_iter().flat_map(IndexMap::values) {

@@ -297,7 +297,7 @@ mod tests {
         );
         let environment = Environment::new([], "/start".into(), None);
         let loaded = parse(&text, Path::new("c.json"), &environment).unwrap();
-        let pool = Arc::new(Pool::new(&loaded.config));
+        let pool = Arc::new(Pool::new(&loaded.config, &Arc::default()));
         Toolbox::new(Arc::clone(&loaded.config.toolboxes["dev"]), pool)
     }
 

@@ -29,6 +29,7 @@ use crate::{
     call::{ClientHandle, ClientId, Owner, Principal},
     config::{Config, MetaTool, ToolMode},
     downstream::{Pool, ServerEvent, ServerHandle, Status, ToolList},
+    events::Events,
     lock::{Pins, Scope},
     native::Native,
     offload::{offload, run_blocking},
@@ -39,6 +40,7 @@ pub(crate) use call::Sent;
 pub(crate) use call::{
     CallFailure, CallReply, CallStart, LookupError, Mode, ReadyCall, Settled, ToolCall, ToolNames,
     WaitingCall,
+    approvals::{Approvals, Decision, NotPending, PendingApproval},
     budget::{Origin, count, fit},
 };
 use call::{consent::Consents, oauth::open_signing_in};
@@ -62,6 +64,8 @@ pub(crate) struct Workbench {
     finder: Finder,
     /// The stored results that were over their budget.
     results: Results,
+    /// The event stream.
+    observed: Arc<Events>,
     audit: AuditLog,
     /// The consents that are valid for longer than one call.
     consents: Consents,
@@ -83,14 +87,16 @@ struct Snapshot {
 impl Workbench {
     /// Creates a workbench. No server is started.
     pub(crate) fn new(config: Arc<Config>) -> Arc<Self> {
-        let pool = Arc::new(Pool::new(&config));
+        let events = Arc::<Events>::default();
+        events.renew(&config);
+        let pool = Arc::new(Pool::new(&config, &events));
         let toolboxes = config.toolboxes.iter().map(|(name, toolbox)| {
             let toolbox = Toolbox::new(Arc::clone(toolbox), Arc::clone(&pool));
             (name.clone(), Arc::new(toolbox))
         });
         let toolboxes: IndexMap<_, _> = toolboxes.collect();
         let limit = config.tool_name_limit;
-        let audit = AuditLog::new(&config);
+        let audit = AuditLog::new(&config, &events);
         let (registry, native) = match &config.tool_mode {
             ToolMode::Proxy => (None, None),
             ToolMode::Dynamic => (Some(Registry::new(limit)), None),
@@ -112,6 +118,7 @@ impl Workbench {
             links: Links::default(),
             finder: Finder::default(),
             results,
+            observed: events,
             audit,
             consents: Consents::default(),
             tools_changed: watch::channel(0).0,
@@ -313,6 +320,14 @@ impl Workbench {
         toolbox.server(&place.server)
     }
 
+    /// Returns the servers of all toolboxes that were used, in the order of the file.
+    pub(crate) fn servers(&self) -> Vec<Arc<ServerHandle>> {
+        let now = Arc::clone(&self.now.borrow());
+        let toolboxes = now.toolboxes.values();
+        let servers = toolboxes.flat_map(|toolbox| toolbox.contents().known_servers());
+        servers.collect()
+    }
+
     /// Returns the server of a task and the server's own id for it, from the id that the client was given.
     pub(crate) fn task(
         &self,
@@ -326,6 +341,16 @@ impl Workbench {
     /// Returns the view of the toolbox in native mode.
     pub(crate) fn native(&self) -> Option<&Native> {
         self.native.as_ref()
+    }
+
+    /// Returns the calls that wait for a decision.
+    pub(crate) fn approvals(&self) -> &Arc<Approvals> {
+        self.consents.approvals()
+    }
+
+    /// Returns the event stream.
+    pub(crate) fn observed(&self) -> &Arc<Events> {
+        &self.observed
     }
 
     /// Subscribes to the events that servers send from now on.

@@ -96,6 +96,7 @@ pub(super) fn reload(
     // Taken now, because toolboxes that remain are changed in place.
     let shown = shown_tools(workbench, &before);
     workbench.pool.adapt(&config);
+    workbench.observed.renew(&config);
     workbench.audit.renew(&config);
     let now = Arc::new(next(workbench, &before, config, files, &mut changes));
     workbench.now.send_replace(Arc::clone(&now));

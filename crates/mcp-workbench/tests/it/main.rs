@@ -32,6 +32,7 @@ mod meta_tools;
 mod native;
 mod never_written;
 mod oauth;
+mod observing;
 mod open_toolbox;
 mod opening;
 mod permissions;

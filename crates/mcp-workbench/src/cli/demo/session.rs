@@ -293,6 +293,7 @@ impl Session<'_> {
             names: ToolNames::from(&tool),
             arguments: RawJson::of(arguments),
             params: None,
+            request: None,
             context: self.context(),
         });
         let reply = call.run().await;
@@ -317,6 +318,7 @@ impl Session<'_> {
             meta: None,
             retry: None,
             progress: ReportedProgress::default(),
+            span: None,
         }
     }
 

@@ -13,6 +13,8 @@ use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 use clap::Args;
 use ident::{ServerName, ToolboxName};
 
+pub(super) use remedy::remedy;
+
 use self::{
     cache_finding::CacheFinding,
     finding::{Finding, StartFinding},

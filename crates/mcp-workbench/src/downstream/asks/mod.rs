@@ -29,6 +29,7 @@ use crate::{
         supervisor::adapt::Entry,
     },
     era::Era,
+    events::QuestionState,
     wire::{self, Answer, Frame, Request, RequestId, code},
 };
 
@@ -49,6 +50,7 @@ struct OpenQuestion {
     request: Request,
     client: ClientId,
     asker: Asker,
+    question: Question,
     running: AbortHandle,
 }
 
@@ -58,6 +60,8 @@ pub(crate) struct ClosedQuestion {
     pub(crate) answer: Frame,
     /// The calls that may have asked.
     pub(crate) asker: Asker,
+    pub(crate) question: Question,
+    pub(crate) state: QuestionState,
     /// The question, if its client disconnected without an answer and another call may have asked it.
     pub(crate) unanswered: Option<Request>,
 }
@@ -147,6 +151,7 @@ impl Asks {
         let open = OpenQuestion {
             client: client.id(),
             asker: *asker,
+            question,
             running,
             request,
         };
@@ -174,8 +179,13 @@ impl Asks {
             };
             // A withdrawn question gets no answer.
             let Ok((id, answer)) = done else { continue };
-            let Some(OpenQuestion { request, asker, .. }) = self.by_id.remove(&id) else {
+            let Some(open) = self.by_id.remove(&id) else {
                 continue;
+            };
+            let OpenQuestion { request, asker, .. } = open;
+            let state = match answer {
+                Some(Answer::Result(_)) => QuestionState::Answered,
+                Some(Answer::Error(_) | Answer::Invalid) | None => QuestionState::Unanswered,
             };
             let may_be_anothers = answer.is_none() && matches!(asker, Asker::Principal(_));
             let answer = match answer {
@@ -190,6 +200,8 @@ impl Asks {
             return ClosedQuestion {
                 answer,
                 asker,
+                question: open.question,
+                state,
                 unanswered: may_be_anothers.then_some(request),
             };
         }

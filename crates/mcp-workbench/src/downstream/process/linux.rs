@@ -290,6 +290,15 @@ impl Process {
         }
     }
 
+    /// Returns the id of the process.
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "other systems do not always know it"
+    )]
+    pub(crate) fn id(&self) -> Option<u32> {
+        Some(self.child.id())
+    }
+
     /// Returns how the leader exited, if it did.
     fn look(&self) -> Option<Exit> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;

@@ -101,8 +101,9 @@ impl Dialect {
             }) => &**params,
             CallRequest::Relayed { params, .. } => params,
         };
-        if self.era == Era::Legacy && context.client.era() == Era::Legacy && meta.progress.is_none()
-        {
+        let is_traced = context.span.as_ref().is_some_and(|it| it.trace.is_some());
+        let is_same_era = self.era == Era::Legacy && context.client.era() == Era::Legacy;
+        if is_same_era && meta.progress.is_none() && !is_traced {
             return params.into();
         }
         if params.kind() != Kind::Object {

@@ -205,6 +205,7 @@ impl Follower<'_> {
                 meta: context.meta.clone(),
                 retry: None,
                 progress: ReportedProgress::default(),
+                span: context.span.clone(),
             },
         }
     }

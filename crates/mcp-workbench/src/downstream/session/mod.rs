@@ -3,6 +3,7 @@
 
 pub(crate) mod calls;
 pub(crate) mod health;
+pub(crate) mod hops;
 pub(crate) mod pending;
 pub(crate) mod progress;
 pub(crate) mod refresh;
@@ -40,7 +41,7 @@ use crate::{
             replaced::{self, ProtocolCheck},
             subscription::Subscription,
         },
-        server::{Command, QueuedCall, Status},
+        server::{About, Command, QueuedCall, Status},
         session::{
             calls::Calls,
             health::Health,
@@ -75,6 +76,18 @@ pub(crate) enum SessionEnd {
     Shutdown(Instant),
 }
 
+impl SessionEnd {
+    /// Returns the type of the error, if the session did not end in order.
+    pub(crate) fn error_type(&self) -> Option<&'static str> {
+        match self {
+            Self::Exited(_) => Some("server_exited"),
+            Self::Lost(fault) => Some(fault.code()),
+            Self::GivenUp(_) => Some("server_stopped"),
+            Self::Idle | Self::Retired | Self::Replaced | Self::Shutdown(_) => None,
+        }
+    }
+}
+
 /// A connection to a running server.
 pub(crate) struct Session {
     pub(crate) server: Arc<Server>,
@@ -95,6 +108,8 @@ pub(crate) struct Session {
     pub(crate) pins: ServerPins,
     /// The fault that ends the session, if there is one.
     pub(crate) lost: Option<HttpFault>,
+    /// Set if the user stops the server.
+    pub(crate) is_stopped: bool,
 }
 
 /// The environment of a session: the channels that it publishes to, and the shutdown signal.
@@ -109,18 +124,18 @@ pub(crate) struct SessionContext<'a> {
 impl Session {
     /// Creates a session with a server that just started, for the client that needed it.
     pub(crate) fn new(
-        server: &Arc<Server>,
+        about: &Arc<About>,
         started: Started,
         client: Option<Arc<dyn ClientHandle>>,
         resubscriptions: Resubscriptions,
         status: watch::Receiver<Status>,
     ) -> Self {
+        let server = Arc::clone(&about.entry().server);
         let mut session = Self {
-            server: Arc::clone(server),
             link: started.link,
             calls: Calls::new(
                 started.next_id,
-                server.times,
+                about,
                 resubscriptions,
                 started.dialect,
                 status,
@@ -135,6 +150,8 @@ impl Session {
             used_at: Instant::now(),
             pins: started.pins,
             lost: None,
+            is_stopped: false,
+            server,
         };
         match session.calls.era() {
             Era::Legacy => session.calls.resubscribe(&mut session.link),
@@ -162,6 +179,9 @@ impl Session {
             }
             if let Some(fault) = self.lost.take() {
                 return SessionEnd::Lost(fault);
+            }
+            if self.is_stopped {
+                return SessionEnd::GivenUp(StopReason::Requested);
             }
             let held_up = self.users.held_up();
             // While a full client blocks reading, the server's deadlines do not count.
@@ -524,7 +544,10 @@ impl Session {
         match page {
             PageOutcome::Next(params) => self.request_page(&params),
             PageOutcome::InWork | PageOutcome::Ignored => {}
-            PageOutcome::Listed => self.calls.send_listed(&mut self.link),
+            PageOutcome::Listed => {
+                hops::report_listed(&self.calls);
+                self.calls.send_listed(&mut self.link);
+            }
             PageOutcome::ChangedAgain => self.hasten_listing(),
             PageOutcome::Unreadable => self.calls.fail_unlisted(),
             PageOutcome::Lost => self.lost = Some(HttpFault::Unreadable),

@@ -30,7 +30,7 @@ use crate::{
         error::{CallError, ConnectError},
         event::{Change, ServerEvent},
         link::LinkContext,
-        listing::ToolList,
+        listing::{Cause, ToolList},
         oauth::ServerOAuth,
         pool::Shutdown,
         server::{About, Command, Phase, ServerHandle, Status},
@@ -46,6 +46,7 @@ use crate::{
         },
         tool_cache::ToolCache,
     },
+    events::{EndedSession, Event, Events, ServerChange, ServerPhase, Side, TrustChange},
     lock::{Pins, ServerPins},
     seal::Sealer,
 };
@@ -60,6 +61,8 @@ pub(crate) struct SupervisorContext {
     pub(crate) shutdown: Arc<Shutdown>,
     /// The channel for events that concern all clients.
     pub(crate) events: broadcast::Sender<ServerEvent>,
+    /// The event stream.
+    pub(crate) observed: Arc<Events>,
     pub(crate) tool_cache: Arc<ToolCache>,
     /// Seals task names.
     pub(crate) sealer: Arc<Sealer>,
@@ -107,6 +110,7 @@ impl Supervisor {
             open_wait: Mutex::default(),
             stray: StrayText::default(),
             number: SERVERS.fetch_add(1, Ordering::Relaxed),
+            observed: Arc::clone(&context.observed),
         });
         let supervisor = Self {
             about: Arc::clone(&about),
@@ -274,8 +278,10 @@ impl Supervisor {
         let protocol = self.protocol.get().cloned();
         let cache_writer = CacheWriter::new(&self.about, &self.context, protocol);
         cache_writer.write(&entry.server, &started.snapshot, &started.link.secrets());
+        let measured = self.about.observed.begin_session();
+        let (era, carrier) = (started.snapshot.era, started.link.carrier());
         let mut session = Session::new(
-            &entry.server,
+            &self.about,
             started,
             client,
             resubscriptions,
@@ -306,6 +312,16 @@ impl Supervisor {
             cache_writer: &cache_writer,
         };
         let end = session.run(&mut self.commands, &context).await;
+        if let Some(measured) = measured {
+            measured.end(|duration| EndedSession {
+                side: Side::Server,
+                era,
+                carrier,
+                server: Some(self.about.identifier.clone()),
+                duration,
+                error: end.error_type(),
+            });
+        }
         self.waiting = end_session(session, end).await;
         self.set_phase(Phase::Resting);
     }
@@ -323,11 +339,14 @@ impl Supervisor {
             Some(known) if *known == tools => known,
             _ => Arc::new(tools),
         };
+        self.report(&Phase::Up);
+        report_trust(&self.about, &tools);
         self.status.send_replace(Status {
             phase: Phase::Up,
             tools: Some(Arc::clone(&tools)),
             stale: false,
             from_cache: false,
+            process: started.link.process(),
         });
         tools
     }
@@ -344,8 +363,43 @@ impl Supervisor {
     }
 
     fn set_phase(&self, phase: Phase) {
+        self.report(&phase);
         self.status.send_modify(|status| status.phase = phase);
     }
+
+    /// Reports a phase to the event stream.
+    fn report(&self, phase: &Phase) {
+        let change = || ServerChange {
+            server: self.about.identifier.clone(),
+            phase: match phase {
+                Phase::Starting => ServerPhase::Starting,
+                Phase::Up => ServerPhase::Up,
+                Phase::Untried | Phase::Resting => ServerPhase::Resting,
+                Phase::Failed(_) => ServerPhase::Failed,
+            },
+            reason: match phase {
+                Phase::Failed(error) => Some(error.to_string()),
+                _ => None,
+            },
+        };
+        let observed = &self.about.observed;
+        observed.emit_with(|| Event::Server(change()));
+    }
+}
+
+/// Reports to the event stream that a list differs from the lock file.
+pub(crate) fn report_trust(about: &About, tools: &ToolList) {
+    let withheld = tools.withheld.iter();
+    let withheld = withheld.filter(|it| it.cause == Cause::NotApproved).count();
+    if withheld == 0 && tools.notices.is_empty() {
+        return;
+    }
+    let change = || TrustChange {
+        server: about.identifier.clone(),
+        withheld,
+        notices: tools.notices.clone(),
+    };
+    about.observed.emit_with(|| Event::Trust(change()));
 }
 
 /// Fails the calls that reached the server; returns those that wait for the next start.

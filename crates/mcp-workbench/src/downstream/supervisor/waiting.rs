@@ -41,7 +41,7 @@ impl WaitingCommands {
             Command::Cancel(ticket) => self.calls.retain(|call| call.ticket != ticket),
             Command::Follow(following) => self.resubscriptions.follow(following),
             // Every start reads the current entry.
-            Command::Adapt(_) | Command::Recheck => {}
+            Command::Adapt(_) | Command::Recheck | Command::Stop => {}
             Command::HandOver(successor) => self.resubscriptions.hand_over(&successor),
             Command::Inherit(resubscriptions) => self.resubscriptions.inherit(resubscriptions),
         }

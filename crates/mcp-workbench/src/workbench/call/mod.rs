@@ -1,16 +1,17 @@
 //! The call pipeline. Every tool call of every mode, era and transport takes the same steps, each of which exists once:
 //!
 //! 1. resolve the tool ([`resolve`]),
-//! 2. begin the audit entry,
+//! 2. begin the operation in the event stream, which the audit log, traces and the page read,
 //! 3. check consent ([`consent`]),
 //! 4. send; the server's task checks filters, scanner, pins, permissions and the consent against the definition that its
 //!    instance announced, at that moment,
 //! 5. offer to sign in, if the server wants that, and send again ([`sign_in`]),
-//! 6. record resource links, apply the result budget ([`budget`]), end the audit entry and reply.
+//! 6. record resource links, apply the result budget ([`budget`]), end the operation and reply.
 //!
 //! No step waits. A call that has to wait for something (the start of a server, a consent, a sign-in, a question or a
 //! task of a server) becomes a [`WaitingCall`], which is the only part that runs as a future.
 
+pub(super) mod approvals;
 pub(crate) mod budget;
 pub(super) mod consent;
 pub(super) mod oauth;
@@ -25,7 +26,6 @@ use ident::{ServerName, ToolIdentifier, ToolName};
 use rawjson::{RawJson, Spliced};
 
 use crate::{
-    audit::{AuditEntry, AuditOutcome},
     budget::Structured,
     call::{Call, CallContext, CallRequest, ClientHandle, ToolRequest},
     contain::{Panicked, contain_now},
@@ -33,6 +33,7 @@ use crate::{
         CallEnd, CallError, CallResult, CallTicket, Outdated, ServerHandle, SignInNeeded,
     },
     era::{self, Era},
+    events::{CallOutcome, CutResult, Event, EventClient, OperationGuard, OperationStart},
     workbench::Workbench,
 };
 use budget::Origin;
@@ -91,6 +92,8 @@ pub(crate) struct ToolCall<'a> {
     pub arguments: RawJson,
     /// All parameters, which native mode passes on.
     pub params: Option<&'a RawJson>,
+    /// The parameters of the request as the client wrote them; `None` from the command line.
+    pub request: Option<&'a RawJson>,
     /// The caller, and what it attached.
     pub context: CallContext,
 }
@@ -167,7 +170,8 @@ struct Run {
     tool: ToolIdentifier,
     /// Set if the client continues a call with a state that a server gave out.
     continues: bool,
-    audit: Option<AuditEntry>,
+    /// The operation in the event stream, while anybody listens.
+    observed: Option<OperationGuard>,
     /// The number of times that the call was checked again because its definition had changed.
     checks: u32,
     /// The number of times that the call was sent again because its headers were refused.
@@ -201,10 +205,11 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         names,
         arguments,
         params,
-        context,
+        request,
+        mut context,
     } = call;
     let found = resolve::look_up(workbench, mode, names, Attempt::First, &context.client);
-    // The tool of a toolbox that is not open is not known in native mode: its audit entry begins when it is.
+    // The tool of a toolbox that is not open is not known in native mode: its operation begins when it is.
     let is_known = !(mode == Mode::Native && matches!(found, Ok(Lookup::Unopened(_))));
     let (tool, found) = match found {
         Ok(Lookup::Found {
@@ -216,13 +221,20 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         Err(error) => (named(workbench, mode, names), Err(error)),
     };
     let retry = context.retry.as_ref();
+    let continues = retry.is_some_and(|retry| retry.state.is_some());
+    let observed = if is_known && workbench.observed.is_listened() {
+        let start = ObservedCall {
+            tool: &tool,
+            arguments: &arguments,
+            request,
+        };
+        Some(observe(workbench, &start, &mut context))
+    } else {
+        None
+    };
     let run = Run {
-        continues: retry.is_some_and(|retry| retry.state.is_some()),
-        audit: if is_known {
-            workbench.audit.begin(&tool, &arguments, &*context.client)
-        } else {
-            None
-        },
+        continues,
+        observed,
         client: Arc::clone(&context.client),
         workbench: Arc::clone(workbench),
         mode,
@@ -263,6 +275,33 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
             CallStart::Over(run.finish(None, Err(failure)))
         }
     }
+}
+
+/// The parts of a call that its operation shows.
+struct ObservedCall<'a> {
+    tool: &'a ToolIdentifier,
+    arguments: &'a RawJson,
+    /// The parameters as the client wrote them.
+    request: Option<&'a RawJson>,
+}
+
+/// Begins the operation of a call, and puts its span on the call.
+fn observe(
+    workbench: &Workbench,
+    call: &ObservedCall<'_>,
+    context: &mut CallContext,
+) -> OperationGuard {
+    let observed = workbench.observed.begin(OperationStart {
+        method: "tools/call".into(),
+        target: None,
+        tool: Some(call.tool),
+        arguments: Some(call.arguments),
+        params: call.request,
+        meta: context.meta.as_ref(),
+        client: EventClient::of(&*context.client),
+    });
+    context.span = Some(Box::new(observed.span()));
+    observed
 }
 
 /// Returns the identifier that names stand for, whether or not there is such a tool.
@@ -366,8 +405,8 @@ impl Run {
                 }
             }
             CallEnd::Dropped => {
-                // An audit entry without an end says that the call was cancelled.
-                self.audit = None;
+                // An operation without an end counts as cancelled.
+                self.observed = None;
                 return Settled::Over(self.finish(None, Err(CallError::Internal.into())));
             }
             CallEnd::Over { result, .. } => {
@@ -384,7 +423,7 @@ impl Run {
         may_offer && oauth::can_offer(server, needed, &self.client)
     }
 
-    /// Takes the last steps: records links, applies the budget, ends the audit entry and replies.
+    /// Takes the last steps: records links, applies the budget, ends the operation and replies.
     fn finish(
         mut self,
         consent: Option<&Consent>,
@@ -393,14 +432,30 @@ impl Run {
         if let (Some(consent), Ok(result)) = (consent, &result) {
             self.workbench.consents.record_round(consent, &result.json);
         }
-        if let Some(audit) = self.audit.take() {
-            audit.end(match &result {
-                Ok(result) => AuditOutcome::with(&result.json, result.marks),
-                Err(failure) => AuditOutcome::failed(failure.code()),
-            });
+        let observed = self.observed.take();
+        let outcome = observed.as_ref().map(|_| match &result {
+            Ok(result) => CallOutcome::with(&result.json, result.marks),
+            Err(failure) => CallOutcome::failed(failure.code()),
+        });
+        let reply = self.into_reply(result, observed.as_ref());
+        if let (Some(observed), Some(outcome)) = (observed, outcome) {
+            let sent = match &reply {
+                CallReply::Result(result) if observed.wants_reply() => Some(result.to_json()),
+                CallReply::Refused(error) if observed.wants_reply() => Some(error.clone()),
+                _ => None,
+            };
+            observed.end(outcome, sent.as_ref());
         }
+        reply
+    }
+
+    fn into_reply(
+        self,
+        result: Result<CallResult, CallFailure>,
+        observed: Option<&OperationGuard>,
+    ) -> CallReply {
         match result {
-            Ok(result) => CallReply::Result(self.reply(result)),
+            Ok(result) => CallReply::Result(self.reply(result, observed)),
             Err(CallFailure::Failed(CallError::Refused { error, .. }))
                 if self.passes_on(&error) =>
             {
@@ -415,7 +470,7 @@ impl Run {
     }
 
     /// Records the links of a result and applies the budget. Native mode passes results on as they are.
-    fn reply(&self, mut result: CallResult) -> Spliced {
+    fn reply(&self, mut result: CallResult, observed: Option<&OperationGuard>) -> Spliced {
         let era = self.client.era();
         if self.mode != Mode::Native {
             if result.marks.has_links {
@@ -424,10 +479,24 @@ impl Run {
             }
             // Compares one length with the smallest budget, so that ordinary results are not parsed.
             if self.workbench.results().could_be_over(&result.json) {
+                let bytes = result.json.as_bytes().len();
                 result = CallResult::new(self.within_budget(result.json), result.era);
+                self.report_cut(observed, bytes, result.json.as_bytes().len());
             }
         }
         result.into_client(era)
+    }
+
+    /// Reports a result that was cut to its budget.
+    fn report_cut(&self, observed: Option<&OperationGuard>, bytes: usize, kept_bytes: usize) {
+        if let Some(observed) = observed.filter(|_| kept_bytes < bytes) {
+            self.workbench.observed.emit(&Event::Budget(CutResult {
+                operation: observed.operation().id,
+                tool: self.tool.clone(),
+                bytes,
+                kept_bytes,
+            }));
+        }
     }
 
     fn within_budget(&self, result: RawJson) -> RawJson {

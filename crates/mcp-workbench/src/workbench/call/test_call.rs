@@ -29,7 +29,7 @@ pub(crate) fn ready_call(
         mode: Mode::UseTool,
         tool,
         continues: false,
-        audit: None,
+        observed: None,
         checks: 0,
         header_repeats: 0,
         was_offered: false,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    CallFailure, CallReply, Run, Settled, ToolNames,
+    CallFailure, CallReply, ObservedCall, Run, Settled, ToolNames,
     consent::{Consent, Permit},
-    oauth, renamed,
+    oauth, observe, renamed,
     resolve::{self, Attempt, Lookup, LookupError},
 };
 use crate::{
@@ -119,14 +119,14 @@ async fn resolve(
                     request.name = tool.tool.clone();
                 }
                 run.tool = tool;
-                begin_audit(run, &call);
+                begin_operation(run, &mut call);
                 return Ok((server, call));
             }
             Ok(lookup) => wait_signing_in(run, &workbench, lookup).await,
             Err(error) => Err(error),
         };
         if let Err(error) = waited {
-            begin_audit(run, &call);
+            begin_operation(run, &mut call);
             let known = resolve::known_names(&workbench, &run.tool, &error);
             return Err(CallFailure::NotFound { error, known });
         }
@@ -134,11 +134,17 @@ async fn resolve(
     }
 }
 
-/// Begins the audit entry, if the tool was not known before.
-fn begin_audit(run: &mut Run, call: &Call) {
-    if let (None, CallRequest::Tool(request)) = (&run.audit, &call.request) {
-        let audit = &run.workbench.audit;
-        run.audit = audit.begin(&run.tool, &request.arguments, &*run.client);
+/// Begins the operation in the event stream, if the tool was not known before.
+fn begin_operation(run: &mut Run, call: &mut Call) {
+    if let (None, CallRequest::Tool(request)) = (&run.observed, &call.request)
+        && run.workbench.observed.is_listened()
+    {
+        let start = ObservedCall {
+            tool: &run.tool,
+            arguments: &request.arguments,
+            request: None,
+        };
+        run.observed = Some(observe(&run.workbench, &start, &mut call.context));
     }
 }
 

@@ -6,6 +6,10 @@ use super::{Block, blocks, none, page::root, world::World};
 const NOT_RUN: &[(&str, &str)] = &[
     ("mcp-workbench serve --http", "it serves until it is ended"),
     ("mcp-workbench login", "tests/it/docs/remote.rs does it"),
+    ("mcp-workbench ui", "tests/it/observing does it"),
+    ("mcp-workbench live", "tests/it/observing does it"),
+    ("OTEL_EXPORTER", "tests/real/otel.rs does it"),
+    ("curl ", "tests/it/observing does it"),
     ("kill -USR1", "tests/it/reload does it"),
     ("cargo build", "the tests are built with it"),
     ("cargo test", "it would run itself"),

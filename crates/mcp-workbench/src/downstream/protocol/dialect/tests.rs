@@ -20,6 +20,7 @@ fn call(client: TestClient, request: CallRequest, meta: Option<&str>) -> Call {
             meta: meta.map(json),
             retry: None,
             progress: ReportedProgress::default(),
+            span: None,
         },
     }
 }
