@@ -15,6 +15,8 @@ mod inspector;
 mod large_results;
 mod listening;
 mod oauth;
+#[cfg(feature = "otel")]
+mod otel;
 mod packages;
 mod process;
 mod python_server;
