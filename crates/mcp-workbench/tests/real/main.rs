@@ -18,6 +18,7 @@ mod oauth;
 #[cfg(feature = "otel")]
 mod otel;
 mod packages;
+mod page;
 mod process;
 mod python_server;
 mod remote;
