@@ -48,6 +48,8 @@ pub(crate) struct ToolRequest {
     /// The definition that the user permitted, if the user was asked. The server's task compares it with the
     /// definition that the server has announced when it sends the call.
     pub consent: Option<Box<Fingerprint>>,
+    /// Set if a script makes the call. The permissions of the server may exclude that.
+    pub by_script: bool,
 }
 
 /// The SHA-256 digest of a tool's definition.
@@ -153,7 +155,19 @@ pub(crate) trait ClientHandle: Send + Sync {
         Arc::default()
     }
 
+    /// Returns the era in which the caller takes results and can answer a server.
     fn era(&self) -> Era;
+
+    /// Returns the era in which the client itself is asked and has a session or not. It differs from `era` for the calls
+    /// of a script: the workbench takes their results and continues their questions, whoever the client is.
+    fn own_era(&self) -> Era {
+        self.era()
+    }
+
+    /// Returns the id of the run whose script makes the call, if one does.
+    fn script_run(&self) -> Option<Arc<str>> {
+        None
+    }
 
     /// Returns the transport of the client.
     fn carrier(&self) -> Carrier {
@@ -203,7 +217,7 @@ pub(crate) trait ClientHandle: Send + Sync {
     /// Returns the properties of the client that matter for a result that is too large to send whole.
     fn recipient(&self) -> Recipient {
         Recipient {
-            owner: Owner::of(self.principal(), self.era(), self.id()),
+            owner: Owner::of(self.principal(), self.own_era(), self.id()),
             knows_links: true,
         }
     }

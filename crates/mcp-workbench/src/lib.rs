@@ -57,6 +57,7 @@ mod policy;
 mod private_files;
 mod program_lookup;
 mod rare;
+mod scripts;
 mod seal;
 mod serve;
 mod server_cache;

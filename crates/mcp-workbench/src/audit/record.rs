@@ -40,6 +40,8 @@ pub(super) struct Record {
     outcome: CallOutcome,
     client: Arc<ClientIdentity>,
     principal: Principal,
+    /// The run whose script made the call.
+    run: Option<Arc<str>>,
     request: Request,
     arguments_bytes: usize,
     trace_id: Option<u128>,
@@ -66,6 +68,7 @@ impl Record {
             outcome: end.outcome,
             client: Arc::clone(&operation.client.identity),
             principal: operation.client.principal,
+            run: operation.client.run.clone(),
             request: Request::new(tool, arguments, format),
             arguments_bytes: arguments.as_bytes().len(),
             trace_id: operation.trace.as_ref().map(|trace| trace.trace_id),
@@ -86,6 +89,10 @@ impl Record {
         self.write_client(line);
         line.extend_from_slice(b"},");
         self.request.write_tool(line, format);
+        if let Some(run) = &self.run {
+            line.extend_from_slice(br#","run":"#);
+            write_text(line, run);
+        }
         line.extend_from_slice(br#","outcome":""#);
         line.extend_from_slice(self.outcome.word().as_bytes());
         if let Some(code) = self.outcome.code() {

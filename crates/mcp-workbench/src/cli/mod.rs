@@ -24,6 +24,7 @@ mod permissions;
 mod probe;
 mod reload;
 mod remove;
+mod run;
 mod schema;
 mod search;
 mod serve;
@@ -52,6 +53,7 @@ use tracing::level_filters::LevelFilter;
 use self::switch::Switch;
 use crate::{
     config::Environment,
+    scripts,
     telemetry::{self, LogSettings},
 };
 
@@ -111,6 +113,8 @@ enum Command {
     Search(search::SearchArguments),
     /// Call a tool
     Call(call::CallArguments),
+    /// Run a script that calls tools
+    Run(run::RunArguments),
     /// Start every server and report problems
     Doctor(doctor::DoctorArguments),
     /// Count the tokens that tool definitions cost a model
@@ -200,6 +204,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(done) = be_guard(&arguments) {
         return done;
     }
+    if let Some(done) = be_worker(&arguments) {
+        return done;
+    }
     let environment = Environment::of_process();
     // A completion script passes an unfinished command line, which would not parse.
     if let Some(done) = completions::answer(&arguments, &environment) {
@@ -252,6 +259,7 @@ fn run(command: Command, config: Option<&Path>, environment: &Environment) -> Co
         Command::List(arguments) => list::run(config, &arguments, environment),
         Command::Search(arguments) => search::run(config, &arguments, environment),
         Command::Call(arguments) => call::run(config, &arguments, environment),
+        Command::Run(arguments) => run::run(config, &arguments, environment),
         Command::Doctor(arguments) => doctor::run(config, &arguments, environment),
         Command::Tokens(arguments) => tokens::run(config, &arguments, environment),
         Command::Warm(arguments) => warm::run(config, &arguments, environment),
@@ -291,4 +299,12 @@ fn be_guard(arguments: &[OsString]) -> Option<ExitCode> {
     }
     guard::run(marker.to_str()?);
     Some(ExitCode::SUCCESS)
+}
+
+/// Runs a worker for one script if the arguments ask for it. Like the guard it is this same program.
+fn be_worker(arguments: &[OsString]) -> Option<ExitCode> {
+    let [_, first] = arguments else {
+        return None;
+    };
+    (first == scripts::WORKER_ARGUMENT).then(script::run_worker)
 }

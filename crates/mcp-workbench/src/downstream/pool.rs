@@ -180,6 +180,11 @@ impl Pool {
         }
     }
 
+    /// Returns the processes of this workbench.
+    pub(crate) fn processes(&self) -> &Arc<ProcessTable> {
+        &self.context.links.processes
+    }
+
     pub(crate) fn pins(&self) -> &Arc<Pins> {
         &self.context.pins
     }

@@ -169,6 +169,8 @@ pub(crate) struct EndedSession {
 pub(crate) struct EventClient {
     pub identity: Arc<ClientIdentity>,
     pub principal: Principal,
+    /// The run whose script makes the call.
+    pub run: Option<Arc<str>>,
     pub era: Era,
     pub carrier: Carrier,
     /// The protocol revision that it speaks, if it is known.
@@ -180,6 +182,7 @@ impl EventClient {
         Self {
             identity: client.identity(),
             principal: client.principal(),
+            run: client.script_run(),
             era: client.era(),
             carrier: client.carrier(),
             revision: client.revision(),

@@ -52,6 +52,7 @@ fn begin(events: &Arc<Events>) -> OperationGuard {
         client: EventClient {
             identity: Arc::default(),
             principal: Principal::Local,
+            run: None,
             era: Era::Legacy,
             carrier: Carrier::Pipe,
             revision: None,

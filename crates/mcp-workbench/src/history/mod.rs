@@ -189,6 +189,7 @@ mod tests {
             client: EventClient {
                 identity: Arc::default(),
                 principal: Principal::Local,
+                run: None,
                 era: Era::Legacy,
                 carrier: Carrier::Pipe,
                 revision: None,

@@ -12,6 +12,7 @@ use crate::{
     call::Outcome,
     downstream::{CallError, ConnectError},
     near::nearest,
+    scripts::StartError,
     toolbox::OpenError,
     visible::{visible, visible_lines},
     workbench::{CallFailure, LookupError, PageError},
@@ -57,6 +58,8 @@ pub(super) enum Failure {
     },
     /// No tool is registered under the name.
     NotRegistered { name: String },
+    /// There is no worker for a script.
+    NoWorker { error: StartError },
 }
 
 impl Failure {
@@ -103,7 +106,10 @@ impl Failure {
                 details.insert("server".into(), tool.server.as_str().into());
                 details.insert("tool".into(), tool.tool.as_str().into());
             }
-            Self::InvalidParameters { .. } | Self::NotRead { .. } | Self::NotRegistered { .. } => {}
+            Self::InvalidParameters { .. }
+            | Self::NotRead { .. }
+            | Self::NotRegistered { .. }
+            | Self::NoWorker { .. } => {}
         }
         Value::Object(details)
     }
@@ -118,6 +124,10 @@ impl Failure {
             Self::CallFailed { error, .. } => error.code(),
             Self::NotRead { error, .. } => page_error_code(*error),
             Self::NotRegistered { .. } => "tool_unknown",
+            Self::NoWorker {
+                error: StartError::TooMany,
+            } => "overloaded",
+            Self::NoWorker { .. } => "script_worker_gone",
         }
     }
 
@@ -151,7 +161,7 @@ impl Failure {
     }
 
     /// Returns the known effect: nothing was sent unless a call was made.
-    fn outcome(&self) -> Option<Outcome> {
+    pub(super) fn outcome(&self) -> Option<Outcome> {
         match self {
             Self::CallFailed { error, .. } => error.outcome(),
             _ => Some(Outcome::NotSent),
@@ -191,6 +201,7 @@ impl fmt::Display for Failure {
                 page,
                 error,
             } => write!(f, "Error: {}", page_error_text(result, *page, *error)),
+            Self::NoWorker { error } => write!(f, "Error: {error}"),
             Self::NotRegistered { name } if name.matches("__").count() < 2 => write!(
                 f,
                 "Error: Invalid tool name format '{name}'. \

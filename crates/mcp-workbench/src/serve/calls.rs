@@ -132,6 +132,11 @@ pub(super) struct MetaRun {
 }
 
 impl MetaRun {
+    /// Returns whether the tool may take longer than clients wait.
+    pub(super) fn may_take_long(&self) -> bool {
+        self.tool == MetaTool::RunCode
+    }
+
     pub(super) fn into_reply(self, workbench: Arc<Workbench>) -> ReplyFuture {
         Box::pin(async move {
             let observed = self.observe(&workbench);

@@ -214,7 +214,7 @@ pub(super) async fn answer(
             native::answer(workbench, native, requester, request).await
         }
         ("tools/list", None) => {
-            let mut definitions = meta::definitions(workbench);
+            let mut definitions = meta::definitions(workbench, &caller.identity());
             definitions.extend(workbench.registered_definitions().await);
             own_page(params, "tools", &definitions)
         }

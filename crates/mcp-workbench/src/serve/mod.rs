@@ -29,6 +29,7 @@ mod parked;
 mod questions;
 mod results;
 mod revision;
+mod run_task;
 mod standard_streams;
 pub(crate) mod stdio;
 mod tasks;

@@ -26,7 +26,7 @@ use crate::{
         RequestMeta, SERVER_INFO, TASKS_EXTENSION,
     },
     events::OperationGuard,
-    meta,
+    meta::{self, MetaTool},
     native::Native,
     wire::{CallOutline, Request},
     workbench::{CallStart, Workbench},
@@ -199,7 +199,15 @@ fn take_begun(exchange: &Arc<Exchange>, workbench: &Arc<Workbench>, begun: Begun
         Begun::Call(CallStart::Waits(call)) => {
             exchange.run(Box::pin(async move { call.run().await.into() }));
         }
-        Begun::Meta(run) => exchange.run(run.into_reply(Arc::clone(workbench))),
+        Begun::Meta(run) => {
+            let is_long = run.may_take_long();
+            let answer = run.into_reply(Arc::clone(workbench));
+            if is_long && ModernCaller(Arc::clone(exchange)).knows_tasks() {
+                exchange.run(exchange.as_task(answer));
+            } else {
+                exchange.run(answer);
+            }
+        }
     }
 }
 
@@ -234,7 +242,7 @@ async fn dispatch(workbench: &Arc<Workbench>, requester: Requester, request: &Re
         // The pipeline has taken every valid call.
         ("tools/call", _) => methods::unreadable_call(params),
         (_, Some(native)) => native::answer(workbench, native, requester, request).await,
-        ("tools/list", None) => own_list(params, "tools", &meta::definitions(workbench)),
+        ("tools/list", None) => own_tools(workbench, requester, params),
         ("resources/read", None) => methods::read_linked(workbench, requester, params).await,
         ("resources/list", None) => own_list(params, "resources", &[]),
         ("resources/templates/list", None) => own_list(params, "resourceTemplates", &[]),
@@ -259,10 +267,34 @@ fn is_legacy_only(method: &str) -> bool {
     )
 }
 
+/// Returns our tools. With `run_code` they depend on the client, so that a list must not be shared.
+fn own_tools(workbench: &Workbench, requester: Requester, params: Option<&RawJson>) -> Reply {
+    let client = requester.into_client().identity();
+    let definitions = meta::definitions(workbench, &client);
+    let hints = if workbench.has(MetaTool::RunCode) {
+        CacheHints {
+            scope: CacheScope::Private,
+            ..OWN_HINTS
+        }
+    } else {
+        OWN_HINTS
+    };
+    hinted_list(params, "tools", &definitions, hints)
+}
+
 /// Returns one of our lists, which change only with the configuration.
 fn own_list(params: Option<&RawJson>, items: &str, list: &[RawJson]) -> Reply {
+    hinted_list(params, items, list, OWN_HINTS)
+}
+
+fn hinted_list(
+    params: Option<&RawJson>,
+    items: &str,
+    list: &[RawJson],
+    hints: CacheHints,
+) -> Reply {
     match methods::own_page(params, items, list) {
-        Reply::Own(list) => Reply::Own(OWN_HINTS.put_on(&list)),
+        Reply::Own(list) => Reply::Own(hints.put_on(&list)),
         reply => reply,
     }
 }

@@ -33,6 +33,7 @@ use crate::{
     lock::{Pins, Scope},
     native::Native,
     offload::{offload, run_blocking},
+    scripts::Scripts,
     toolbox::{ChangedFiles, Links, OpenError, Opened, Registry, Toolbox, registered_definition},
 };
 
@@ -67,6 +68,8 @@ pub(crate) struct Workbench {
     /// The event stream.
     observed: Arc<Events>,
     audit: AuditLog,
+    /// The workers for scripts.
+    scripts: Scripts,
     /// The consents that are valid for longer than one call.
     consents: Consents,
     /// Counts the changes of `tools/list`.
@@ -120,6 +123,7 @@ impl Workbench {
             results,
             observed: events,
             audit,
+            scripts: Scripts::new(pool.processes()),
             consents: Consents::default(),
             tools_changed: watch::channel(0).0,
             definitions_changed: watch::channel(0).0,
@@ -255,6 +259,11 @@ impl Workbench {
     /// Returns the stored results that were over their budget.
     pub(crate) fn results(&self) -> &Results {
         &self.results
+    }
+
+    /// Returns the workers for scripts.
+    pub(crate) fn scripts(&self) -> &Scripts {
+        &self.scripts
     }
 
     /// Returns the maximum length of a result of this server that a client is sent at once, if it is limited.
@@ -433,6 +442,7 @@ impl Workbench {
     /// Shuts everything down. The servers' grace period starts at `since`.
     pub(crate) async fn shut_down(&self, since: Instant) {
         self.stop_announcing();
+        self.scripts.shut_down();
         self.pool.shut_down(since).await;
         self.audit.close().await;
     }

@@ -97,6 +97,11 @@ impl StoredResult {
         &self.text
     }
 
+    /// Returns the whole result as its server sent it.
+    pub(crate) fn json(&self) -> &str {
+        &self.json
+    }
+
     /// Returns the page that contains a byte of the text.
     pub(crate) fn page_at(&self, at: usize) -> usize {
         self.text_pages.page_at(at)

@@ -17,6 +17,7 @@ const LAYERS: &[&str] = &[
     "workbench",
     "native",
     "toolbox",
+    "scripts",
     "downstream",
     "oauth",
     "history",

@@ -42,6 +42,7 @@ mod reload;
 mod remote_servers;
 mod resource_links;
 mod results;
+mod run_code;
 mod scanner;
 mod scenarios;
 mod search;

@@ -24,6 +24,7 @@ mod python_server;
 mod remote;
 mod rmcp_client;
 mod scanner;
+mod scripts;
 mod sdk_server;
 mod servers;
 mod session;

@@ -29,7 +29,7 @@ pub(super) const TOOLBOX_KEYS: &[&str] = &["description", "mcpServers", "connect
 pub(super) const NEEDED_TOOLBOX_KEYS: &[&str] = &["description", "mcpServers"];
 
 /// The keys of `permissions`.
-pub(super) const PERMISSION_KEYS: &[&str] = &["allow", "ask", "deny"];
+pub(super) const PERMISSION_KEYS: &[&str] = &["allow", "ask", "deny", "code"];
 
 /// The keys of `audit`.
 pub(super) const AUDIT_KEYS: &[&str] = &["file", "maxBytes", "files", "arguments"];

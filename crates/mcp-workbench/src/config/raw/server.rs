@@ -200,6 +200,7 @@ fn permissions(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawPermission
             "allow" => &mut permissions.allow,
             "ask" => &mut permissions.ask,
             "deny" => &mut permissions.deny,
+            "code" => &mut permissions.code,
             _ => {
                 unknown_key(reader, entry, Scope::Permissions, PERMISSION_KEYS);
                 continue;

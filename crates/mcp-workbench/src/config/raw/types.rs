@@ -72,7 +72,8 @@ pub(in crate::config) struct RawConfig {
     #[cfg_attr(test, schemars(range(min = 1, max = 45_000), extend("default" = 15_000)))]
     pub(in crate::config) open_wait_ms: Option<u64>,
     /// The tools of the workbench itself that the client sees: `use_tool`, one or both of `open_toolbox` and
-    /// `search_tools`, and `read_result` if results are bounded by `maxResultChars`. Native mode has none.
+    /// `search_tools`, `read_result` if results are bounded by `maxResultChars`, and `run_code` for scripts. Native mode
+    /// has none.
     #[cfg_attr(test, schemars(
         length(min = 2),
         extend("uniqueItems" = true, "default" = ["open_toolbox", "use_tool"])
@@ -164,6 +165,8 @@ pub(in crate::config) struct RawPermissions {
     pub(in crate::config) ask: Option<Vec<Text>>,
     /// Tools that are neither listed nor run.
     pub(in crate::config) deny: Option<Vec<Text>>,
+    /// Tools that scripts of `run_code` may call. Without it, all that their server does not mark as destructive.
+    pub(in crate::config) code: Option<Vec<Text>>,
 }
 
 /// The way in which the client sees tools: `proxy` shows only the meta-tools; `dynamic` also registers the tools of

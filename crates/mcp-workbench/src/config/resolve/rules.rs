@@ -21,6 +21,7 @@ impl Resolver<'_> {
             allow: raw.allow.as_ref().map(|rules| self.rules(variables, rules)),
             ask: self.rules(variables, raw.ask.as_deref().unwrap_or_default()),
             deny: self.rules(variables, raw.deny.as_deref().unwrap_or_default()),
+            code: raw.code.as_ref().map(|rules| self.rules(variables, rules)),
         }
     }
 

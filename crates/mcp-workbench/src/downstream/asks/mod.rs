@@ -88,7 +88,7 @@ impl Asks {
     pub(crate) fn announced(&self, client: Option<&Arc<dyn ClientHandle>>) -> RawJson {
         let capabilities = client.map(|client| client.capabilities());
         let capabilities = capabilities.unwrap_or_default();
-        let varies = client.is_some_and(|client| client.era() == Era::Modern);
+        let varies = client.is_some_and(|client| client.own_era() == Era::Modern);
         let mut announced = capabilities.questions();
         if varies && capabilities.get(Question::Elicitation).is_none() {
             let forms = ObjectText::new().raw("form", &ObjectText::new().finish());
@@ -215,7 +215,7 @@ pub(crate) fn is_willing(
     question: Question,
     params: Option<&RawJson>,
 ) -> bool {
-    match client.era() {
+    match client.own_era() {
         Era::Legacy => client.can_answer(question),
         Era::Modern => can_answer(client, question, params),
     }

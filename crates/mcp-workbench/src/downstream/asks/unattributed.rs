@@ -110,7 +110,8 @@ fn close_question(session: &mut Session, asker: Option<Asker>) {
 
 /// Returns the client that gets a question, if the question can belong to one principal only.
 fn addressee(session: &Session, request: &Request, origin: Origin) -> Option<Addressee> {
-    let has_one_user = matches!(&session.users, Users::One(client) if client.era() == Era::Legacy);
+    let has_one_user =
+        matches!(&session.users, Users::One(client) if client.own_era() == Era::Legacy);
     if has_one_user || origin != Origin::Connection {
         return session.meant_client(origin).map(Addressee::certain);
     }

@@ -26,6 +26,9 @@ pub(crate) enum CallError {
     /// The restarted server has a tool that is not approved.
     #[error("{reason}")]
     NotApproved { reason: String },
+    /// The arguments of a script do not match the schema of the tool.
+    #[error("invalid arguments: {problem}")]
+    InvalidArguments { problem: String },
     /// The user has not permitted the tool as the server defines it now. The pipeline asks and sends the call again.
     #[error("the tool changed after the user permitted it")]
     ConsentNeeded,
@@ -152,6 +155,7 @@ impl CallError {
             Self::ToolGone => "tool_unknown",
             Self::NotPermitted(refusal) => refusal.code(),
             Self::NotApproved { .. } => "tool_not_approved",
+            Self::InvalidArguments { .. } => "invalid_arguments",
             Self::ConsentNeeded => "permission_outdated",
             Self::Unlisted => "tools_unlisted",
             Self::Withheld { .. } => "tool_withheld",
@@ -181,6 +185,7 @@ impl CallError {
             | Self::ToolGone
             | Self::NotPermitted(_)
             | Self::NotApproved { .. }
+            | Self::InvalidArguments { .. }
             | Self::ConsentNeeded
             | Self::Unlisted
             | Self::Withheld { .. }

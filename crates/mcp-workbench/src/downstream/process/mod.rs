@@ -7,10 +7,13 @@
 pub(crate) mod guard;
 #[cfg(target_os = "linux")]
 mod linux;
+mod lone;
 #[cfg(not(target_os = "linux"))]
 mod portable;
 #[cfg(target_os = "linux")]
 mod sweep;
+
+pub(crate) use lone::LoneProcess;
 
 use std::{fmt, process::Command, sync::Arc, time::Duration};
 

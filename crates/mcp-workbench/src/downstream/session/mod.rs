@@ -350,7 +350,7 @@ impl Session {
         }
         match &self.users {
             // A modern client has no connection besides its calls.
-            Users::One(client) if client.era() == Era::Legacy => {
+            Users::One(client) if client.own_era() == Era::Legacy => {
                 Some(self.calls.only_client(&self.asks).unwrap_or(client))
             }
             Users::Nobody | Users::One(_) | Users::Several => self.calls.only_client(&self.asks),

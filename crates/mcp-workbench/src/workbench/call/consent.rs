@@ -396,7 +396,7 @@ async fn ask_user(
 
 /// Returns the scope of a client's consent. A stateless request of an anonymous client has none.
 fn session_of(client: &dyn ClientHandle) -> Option<Session> {
-    match (client.era(), client.principal()) {
+    match (client.own_era(), client.principal()) {
         (Era::Legacy, _) => Some(Session::Client(client.id())),
         (Era::Modern, Principal::Anybody) => None,
         (Era::Modern, principal) => Some(Session::Principal(principal)),

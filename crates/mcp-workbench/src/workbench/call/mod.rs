@@ -2,7 +2,7 @@
 //!
 //! 1. resolve the tool ([`resolve`]),
 //! 2. begin the operation in the event stream, which the audit log, traces and the page read,
-//! 3. check consent ([`consent`]),
+//! 3. check consent ([`consent`]), and the arguments of a script ([`arguments`]),
 //! 4. send; the server's task checks filters, scanner, pins, permissions and the consent against the definition that its
 //!    instance announced, at that moment,
 //! 5. offer to sign in, if the server wants that, and send again ([`sign_in`]),
@@ -12,6 +12,7 @@
 //! task of a server) becomes a [`WaitingCall`], which is the only part that runs as a future.
 
 pub(super) mod approvals;
+mod arguments;
 pub(crate) mod budget;
 pub(super) mod consent;
 pub(super) mod oauth;
@@ -80,6 +81,8 @@ pub(crate) enum Mode {
     Registered,
     /// By the name that native mode shows.
     Native,
+    /// By a script. The whole result goes to the script, and only what the script returns to the client.
+    Script,
 }
 
 /// A tool call as a client makes it.
@@ -248,7 +251,13 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         arguments,
         params: params.map(|params| Box::new(renamed(params, names.tool, &run.tool.tool))),
         consent: None,
+        by_script: mode == Mode::Script,
     };
+    if let (Mode::Script, Ok(Some((server, _)))) = (mode, &found)
+        && let Err(error) = arguments::check(server, &request)
+    {
+        return CallStart::Over(run.finish(None, Err(error.into())));
+    }
     let call = Call {
         request: CallRequest::Tool(request),
         context,
@@ -478,7 +487,7 @@ impl Run {
                 self.workbench.links.record(owner, &self.tool, &result.json);
             }
             // Compares one length with the smallest budget, so that ordinary results are not parsed.
-            if self.workbench.results().could_be_over(&result.json) {
+            if self.mode != Mode::Script && self.workbench.results().could_be_over(&result.json) {
                 let bytes = result.json.as_bytes().len();
                 result = CallResult::new(self.within_budget(result.json), result.era);
                 self.report_cut(observed, bytes, result.json.as_bytes().len());
@@ -506,7 +515,7 @@ impl Run {
             structured: match self.mode {
                 // The client was shown the tool's `outputSchema`, if it has one.
                 Mode::Registered => Structured::Stays,
-                Mode::UseTool | Mode::Native => Structured::MayGo,
+                Mode::UseTool | Mode::Native | Mode::Script => Structured::MayGo,
             },
         };
         let recipient = || self.client.recipient();

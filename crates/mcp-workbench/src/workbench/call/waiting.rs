@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    CallFailure, CallReply, ObservedCall, Run, Settled, ToolNames,
+    CallFailure, CallReply, Mode, ObservedCall, Run, Settled, ToolNames, arguments,
     consent::{Consent, Permit},
     oauth, observe, renamed,
     resolve::{self, Attempt, Lookup, LookupError},
@@ -120,6 +120,9 @@ async fn resolve(
                 }
                 run.tool = tool;
                 begin_operation(run, &mut call);
+                if let (Mode::Script, CallRequest::Tool(request)) = (run.mode, &call.request) {
+                    arguments::check(&server, request)?;
+                }
                 return Ok((server, call));
             }
             Ok(lookup) => wait_signing_in(run, &workbench, lookup).await,

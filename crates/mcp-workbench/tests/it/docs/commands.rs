@@ -10,6 +10,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("mcp-workbench live", "tests/it/observing does it"),
     ("OTEL_EXPORTER", "tests/real/otel.rs does it"),
     ("curl ", "tests/it/observing does it"),
+    ("mcp-workbench run report.js", "tests/it/run_code does it"),
     ("kill -USR1", "tests/it/reload does it"),
     ("cargo build", "the tests are built with it"),
     ("cargo test", "it would run itself"),

@@ -9,6 +9,7 @@ use super::{
     blocks, none,
     page::{Block, page},
     remote::signed_in,
+    scripts::failed_script,
     world::{WORKBENCH, World},
 };
 use crate::harness::{Script, Setup};
@@ -41,6 +42,7 @@ const COMPARED: &[Compared] = &[
         "/home/me/shop/workbench-config.json:7:39",
         unset,
     ),
+    ("docs/guides/code-mode.md", "ToolError at", failed_script),
     ("docs/guides/remote-servers.md", "signed in to", signed_in),
     ("docs/guides/import-and-install.md", "Claude Code  ", found),
     (

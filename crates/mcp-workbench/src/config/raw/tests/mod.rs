@@ -307,7 +307,7 @@ fn meta_tools_must_be_known_and_sufficient() {
         (
             r#""metaTools": ["use_tool", "x", "open_toolbox"]"#,
             Some(
-                "metaTools[1]: unknown value `x` (use `open_toolbox`, `use_tool`, `search_tools` or `read_result`)",
+                "metaTools[1]: unknown value `x` (use `open_toolbox`, `use_tool`, `search_tools`, `read_result` or `run_code`)",
             ),
         ),
         (

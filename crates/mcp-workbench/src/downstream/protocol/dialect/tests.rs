@@ -31,6 +31,7 @@ fn tool() -> CallRequest {
         arguments: json(r#"{ "a": 1.0 }"#),
         params: None,
         consent: None,
+        by_script: false,
     })
 }
 
