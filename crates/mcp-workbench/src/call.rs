@@ -147,7 +147,7 @@ pub(crate) trait ClientHandle: Send + Sync {
     /// Returns whether the client is on this machine, so that its user's browser can connect to a port of the
     /// workbench.
     fn is_local(&self) -> bool {
-        self.principal() == Principal::Local
+        matches!(self.principal(), Principal::Local | Principal::Attached(_))
     }
 
     /// Returns the name and the version that the client reports.
@@ -250,6 +250,8 @@ pub(crate) enum Carrier {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Principal {
     Local,
+    /// One of several clients of the same user, by its number.
+    Attached(u64),
     /// Anyone who connects over HTTP where no token is required.
     Anybody,
     /// The holder of the token with this number.

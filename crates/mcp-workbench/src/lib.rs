@@ -23,6 +23,10 @@
 //!
 //! A module uses only modules below it; `tests/it/architecture.rs` has the list and enforces it. ARCHITECTURE.md explains
 //! the layers.
+#![cfg_attr(
+    not(unix),
+    expect(dead_code, reason = "only a host uses it, and this system has none")
+)]
 
 mod alarm;
 mod audit;
@@ -41,6 +45,8 @@ mod era;
 )]
 mod events;
 mod history;
+#[cfg(unix)]
+mod host;
 mod list_page;
 mod lock;
 mod meta;

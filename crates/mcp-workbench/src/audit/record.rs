@@ -130,7 +130,7 @@ impl Record {
             line.push(b',');
         }
         line.extend_from_slice(match self.principal {
-            Principal::Local => br#""principal":"local""#,
+            Principal::Local | Principal::Attached(_) => br#""principal":"local""#,
             Principal::Anybody => br#""principal":"anybody""#,
             Principal::Holder(_) => br#""principal":"token""#,
         });

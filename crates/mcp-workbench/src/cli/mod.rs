@@ -10,6 +10,7 @@ mod configuration;
 mod demo;
 mod doctor;
 mod editing;
+mod host;
 mod http;
 mod import;
 mod init;
@@ -151,6 +152,19 @@ enum Command {
     Completions(completions::CompletionsArguments),
     /// Print the manual page of the program or of a command
     Man(man::ManArguments),
+    /// Show the shared hosts, their clients and their servers
+    #[cfg(unix)]
+    Ps(host::PsArguments),
+    /// Stop a server of a shared host, or the host
+    #[cfg(unix)]
+    Stop(host::SelectionArguments),
+    /// Restart a server of a shared host, or the host
+    #[cfg(unix)]
+    Restart(host::SelectionArguments),
+    /// Run the host that the clients of a configuration share
+    #[cfg(unix)]
+    #[command(hide = true)]
+    HostProcess(host::HostArguments),
     /// Run one of the demo's servers
     #[command(hide = true)]
     DemoServer {
@@ -222,6 +236,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         .is_none_or(std::ffi::OsStr::is_empty);
     let level = arguments.log_level.unwrap_or(match arguments.command {
         None | Some(Command::Serve(_)) => LogLevel::Info,
+        #[cfg(unix)]
+        Some(Command::HostProcess(_)) => LogLevel::Info,
         // Other commands report everything that matters in their output.
         Some(_) => LogLevel::Error,
     });
@@ -279,6 +295,14 @@ fn run(command: Command, config: Option<&Path>, environment: &Environment) -> Co
         Command::Schema => Ok(schema::run()),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
+        #[cfg(unix)]
+        Command::Ps(arguments) => host::ps(config, &arguments, environment),
+        #[cfg(unix)]
+        Command::Stop(arguments) => host::stop(config, &arguments, environment),
+        #[cfg(unix)]
+        Command::Restart(arguments) => host::restart(config, &arguments, environment),
+        #[cfg(unix)]
+        Command::HostProcess(arguments) => host::run(config, &arguments, environment),
         Command::DemoServer { server } => demo::be_server(server),
     }
 }

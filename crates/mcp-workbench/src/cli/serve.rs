@@ -15,6 +15,7 @@ use super::{
     CommandResult,
     configuration::{ConfigurationError, UnknownName, load_configuration},
     demo::{self, program},
+    host,
     http::{HttpArguments, HttpError},
     output,
     reload::{self, ReloadSignal, Source},
@@ -51,6 +52,14 @@ pub(super) struct ServeArguments {
     #[arg(long, value_name = "TOOLBOX")]
     native: Option<String>,
 
+    /// Share servers with the other clients of this configuration, whatever it says
+    #[arg(long, conflicts_with_all = ["demo", "alone"])]
+    shared: bool,
+
+    /// Share servers with no other client, whatever the configuration says
+    #[arg(long)]
+    alone: bool,
+
     #[command(flatten)]
     http: HttpArguments,
 }
@@ -58,6 +67,11 @@ pub(super) struct ServeArguments {
 /// Serves the configuration over stdin and stdout.
 pub(super) fn run_stdio(config: Option<&Path>, environment: &Environment) -> CommandResult {
     let loaded = load(config, environment)?;
+    if loaded.config.shared
+        && let Some(done) = host::attach(&loaded, environment, None)
+    {
+        return done;
+    }
     let source = source(&loaded, environment, None);
     serve(loaded, Some(source), Transport::Stdio, environment)
 }
@@ -85,6 +99,14 @@ pub(super) fn run(
     // Checked before the workbench starts, so that a refused option leaves nothing running.
     let options = arguments.http.options(environment)?;
     let transport = options.map_or(Transport::Stdio, Transport::Http);
+    let is_shared = !arguments.alone && (arguments.shared || loaded.config.shared);
+    if matches!(transport, Transport::Stdio)
+        && source.is_some()
+        && is_shared
+        && let Some(done) = host::attach(&loaded, environment, arguments.native)
+    {
+        return done;
+    }
     serve(loaded, source, transport, environment)
 }
 
@@ -131,9 +153,7 @@ fn serve(
     transport: Transport,
     environment: &Environment,
 ) -> CommandResult {
-    for problem in loaded.warnings.iter().chain(&loaded.unset) {
-        tracing::warn!("{problem}");
-    }
+    log_problems(&loaded);
     if matches!(transport, Transport::Stdio) && io::stdin().is_terminal() {
         output::remark(ON_A_TERMINAL);
     }
@@ -181,6 +201,13 @@ fn serve(
     // A thread may still be blocked reading the terminal; it ends with the process.
     runtime.shutdown_background();
     done
+}
+
+/// Logs the probable mistakes of a configuration.
+pub(super) fn log_problems(loaded: &Loaded) {
+    for problem in loaded.warnings.iter().chain(&loaded.unset) {
+        tracing::warn!("{problem}");
+    }
 }
 
 /// Serves until `stop` is ready or the only client disconnects.

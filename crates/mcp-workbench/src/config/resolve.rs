@@ -25,12 +25,12 @@ use super::{
     meta_tools::MetaTool,
     problems::{Findings, ValueFault},
     raw::{
-        RawCommand, RawConfig, RawConnect, RawEra, RawInheritEnv, RawPin, RawServer, RawToolMode,
-        RawToolbox, Text,
+        RawCommand, RawConfig, RawConnect, RawEra, RawInheritEnv, RawPin, RawServer, RawShare,
+        RawToolMode, RawToolbox, Text,
     },
     resolved::{
         ChildEnvironment, Config, Connect, ListBounds, PinMode, Purpose, RemoteEndpoint,
-        RemoteProtocol, Server, ServerTimes, StdioLaunch, ToolMode, Toolbox, Transport,
+        RemoteProtocol, Server, ServerTimes, Share, StdioLaunch, ToolMode, Toolbox, Transport,
     },
     secrets::Secrets,
     transport::{self, Hints, Kind},
@@ -98,6 +98,8 @@ pub(super) fn resolve(
             .unwrap_or_else(|| MetaTool::DEFAULT.to_vec()),
         open_detail: raw.open_detail.unwrap_or(Detail::Full),
         watch: raw.watch.unwrap_or(true),
+        shared: raw.shared.unwrap_or(false),
+        start_directory: environment.start_directory().into(),
         cache: environment.cache_directory(),
         state: environment.state_directory(),
         audit: raw.audit.as_ref().and_then(|audit| resolver.audit(audit)),
@@ -216,6 +218,7 @@ impl Resolver<'_> {
             list_bounds: list_bounds(raw),
             sanitize: raw.sanitize.unwrap_or(self.sanitize),
             pin: pin_mode(raw.pin).unwrap_or(self.pin),
+            share: share(raw),
             written: WrittenEntry::of(raw),
         })
     }
@@ -236,13 +239,24 @@ impl Resolver<'_> {
             args_as_written: arguments_as_written(raw),
             env_as_written: env_as_written(raw),
             names_cwd: cwd.is_some(),
-            cwd: cwd.unwrap_or_else(|| self.environment.start_directory().into()),
+            cwd: cwd.unwrap_or_else(|| self.default_cwd(share(raw))),
             environment: ChildEnvironment {
                 inherited: self.inherited(variables, raw),
                 file: self.path(variables, raw.env_file.as_ref()),
                 own: self.members(variables, raw.env.as_ref()),
             },
             secrets: Secrets::default(),
+        }
+    }
+
+    /// Returns the working directory of a program whose entry names none. A program for all clients cannot be in the
+    /// folder of one of them.
+    fn default_cwd(&self, share: Share) -> PathBuf {
+        match share {
+            Share::Machine => self.folder.clone(),
+            Share::Auto | Share::Project | Share::Client => {
+                self.environment.start_directory().into()
+            }
         }
     }
 
@@ -389,6 +403,15 @@ fn pin_mode(raw: Option<RawPin>) -> Option<PinMode> {
         RawPin::Notice => PinMode::Notice,
         RawPin::Enforce => PinMode::Enforce,
     })
+}
+
+fn share(raw: &RawServer) -> Share {
+    match raw.share {
+        None | Some(RawShare::Auto) => Share::Auto,
+        Some(RawShare::Machine) => Share::Machine,
+        Some(RawShare::Project) => Share::Project,
+        Some(RawShare::Client) => Share::Client,
+    }
 }
 
 fn times(raw: &RawServer) -> ServerTimes {

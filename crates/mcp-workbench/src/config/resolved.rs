@@ -45,6 +45,10 @@ pub struct Config {
     pub open_detail: Detail,
     /// True if changes of the file are applied while the workbench runs.
     pub watch: bool,
+    /// True if the clients of this machine share the servers.
+    pub shared: bool,
+    /// The folder in which the client was started.
+    pub start_directory: PathBuf,
     /// The directory for files that can be recreated, if there is one.
     pub cache: Option<PathBuf>,
     /// The directory for files that cannot be recreated, if there is one.
@@ -129,8 +133,24 @@ pub struct Server {
     pub sanitize: bool,
     /// The reaction to differences from the lock file.
     pub pin: PinMode,
+    /// The clients that share it, if the file is shared.
+    pub share: Share,
     /// The entry as it is written in the file.
     pub written: WrittenEntry,
+}
+
+/// The clients that share a server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Share {
+    /// Those for which everything that defines the server is equal.
+    #[default]
+    Auto,
+    /// All, if the values that the entry names are equal.
+    Machine,
+    /// Those that were started in one folder, if the values that the entry names are equal.
+    Project,
+    /// None.
+    Client,
 }
 
 /// The reaction when a server, or one of its tools, differs from the lock file.

@@ -111,6 +111,14 @@ impl Link {
         }
     }
 
+    /// Returns the process id of a server that is a running program.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        match self {
+            Self::Stdio(link) => link.pid(),
+            Self::Http(_) => None,
+        }
+    }
+
     /// Returns true if the server is remote, and not a child process.
     pub(crate) fn is_remote(&self) -> bool {
         matches!(self, Self::Http(_))

@@ -7,6 +7,7 @@ mod deferred_writes;
 mod error;
 mod event;
 mod http;
+mod instances;
 mod introduction;
 mod link;
 mod listing;
@@ -31,7 +32,8 @@ pub(crate) use asks::questions::{can_answer, fresh_id};
 #[cfg(test)]
 pub(crate) use error::StartPhase;
 pub(crate) use error::{CallError, ConnectError, HttpFault, SignInNeeded, StopReason};
-pub(crate) use event::{Change, ServerEvent};
+pub(crate) use event::{Change, Events, ServerEvent};
+pub(crate) use instances::{InstanceUse, ViewId, difference};
 pub(crate) use introduction::ServerFamily;
 pub(crate) use listing::{Cause, ListWalk, Reviewable, Step, ToolDefinition, ToolList, Withheld};
 pub(crate) use oauth::OAuthClient;

@@ -58,8 +58,8 @@ pub(crate) struct About {
     pub(crate) tickets: AtomicU64,
     pub(crate) identifier: ServerIdentifier,
     pub(crate) entry: Mutex<Arc<Entry>>,
-    /// Set if somebody follows its tool list.
-    pub(crate) is_followed: AtomicBool,
+    /// Set once it has asked its client something.
+    pub(crate) asks_back: AtomicBool,
     /// Its tools from earlier runs.
     pub(crate) cached_list: CachedList,
     /// Seals task names.
@@ -70,13 +70,41 @@ pub(crate) struct About {
     pub(crate) open_wait: Mutex<OpenWait>,
     /// Text on its stdout that is not a message.
     pub(crate) stray: StrayText,
+    /// Its process and its starts.
+    pub(crate) activity: Mutex<Activity>,
     /// A number that no other server of this process has, not even an earlier one of the same name.
     pub(crate) number: u64,
     /// The event stream.
     pub(crate) observed: Arc<Events>,
 }
 
+/// The process of a server and its starts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Activity {
+    /// The process, while it runs.
+    pub(crate) pid: Option<u32>,
+    /// The time of its last start.
+    pub(crate) up_since: Option<Instant>,
+    /// How often it came up.
+    pub(crate) starts: u64,
+}
+
 impl About {
+    /// Records that the server came up.
+    pub(crate) fn note_start(&self, pid: Option<u32>) {
+        let mut activity = lock(&self.activity);
+        activity.pid = pid;
+        activity.up_since = Some(Instant::now());
+        activity.starts += 1;
+    }
+
+    /// Records that the server has ended.
+    pub(crate) fn note_end(&self) {
+        let mut activity = lock(&self.activity);
+        activity.pid = None;
+        activity.up_since = None;
+    }
+
     /// Returns the current configuration of the server.
     pub(crate) fn entry(&self) -> Arc<Entry> {
         let entry = lock(&self.entry);
@@ -292,9 +320,13 @@ impl ServerHandle {
         self.status.clone()
     }
 
-    /// Returns true for the first caller, which is to follow the server's tool list.
-    pub(crate) fn is_first_to_follow(&self) -> bool {
-        !self.about.is_followed.swap(true, Ordering::Relaxed)
+    /// Returns whether the server has asked its client something, now or in an earlier run.
+    pub(crate) fn asks_back(&self) -> bool {
+        self.about.asks_back.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_asks_back(&self) {
+        self.about.asks_back.store(true, Ordering::Relaxed);
     }
 
     /// Requests a running server with a current list, for a client. The command is sent now; the future only waits,
@@ -417,6 +449,21 @@ impl ServerHandle {
         }
     }
 
+    /// Stops the server until its next use. Calls that it has not answered fail.
+    pub(crate) fn stop(&self) {
+        let _ = self.commands.send(Command::Stop);
+    }
+
+    /// Returns the process of the server and its starts.
+    pub(crate) fn activity(&self) -> Activity {
+        *lock(&self.about.activity)
+    }
+
+    /// Returns how many calls were made so far.
+    pub(crate) fn calls(&self) -> u64 {
+        self.about.tickets.load(Ordering::Relaxed)
+    }
+
     /// Compares the server's tools with the lock file again.
     pub(crate) fn recheck(&self) {
         self.about.cached_list.renew(&self.about.entry().server);
@@ -428,11 +475,6 @@ impl ServerHandle {
         let is_over = |status: &Status| !matches!(status.phase, Phase::Up);
         // Without a task it has ended.
         let _ = self.status.clone().wait_for(is_over).await;
-    }
-
-    /// Stops the server, if it is up. It starts again when it is needed.
-    pub(crate) fn stop(&self) {
-        let _ = self.commands.send(Command::Stop);
     }
 
     /// Passes the state of this server to the one that replaces it. If its tools are known only from the cache, the

@@ -107,6 +107,11 @@ impl StdioLink {
         })
     }
 
+    /// Returns the process id, while the process runs.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(Process::id)
+    }
+
     /// Queues a message to the server.
     pub(crate) fn send<'a>(&mut self, message: impl Into<Outgoing<'a>>) -> FrameTicket {
         self.stalls_at

@@ -56,6 +56,8 @@ pub(super) enum Failure {
         page: usize,
         error: PageError,
     },
+    /// The shared process ended while it worked on a call.
+    HostExited,
     /// No tool is registered under the name.
     NotRegistered { name: String },
     /// There is no worker for a script.
@@ -108,6 +110,7 @@ impl Failure {
             }
             Self::InvalidParameters { .. }
             | Self::NotRead { .. }
+            | Self::HostExited
             | Self::NotRegistered { .. }
             | Self::NoWorker { .. } => {}
         }
@@ -123,6 +126,7 @@ impl Failure {
             Self::NotFound { error, .. } => error.code(),
             Self::CallFailed { error, .. } => error.code(),
             Self::NotRead { error, .. } => page_error_code(*error),
+            Self::HostExited => "host_exited",
             Self::NotRegistered { .. } => "tool_unknown",
             Self::NoWorker {
                 error: StartError::TooMany,
@@ -164,6 +168,7 @@ impl Failure {
     pub(super) fn outcome(&self) -> Option<Outcome> {
         match self {
             Self::CallFailed { error, .. } => error.outcome(),
+            Self::HostExited => Some(Outcome::Unknown),
             _ => Some(Outcome::NotSent),
         }
     }
@@ -202,6 +207,10 @@ impl fmt::Display for Failure {
                 error,
             } => write!(f, "Error: {}", page_error_text(result, *page, *error)),
             Self::NoWorker { error } => write!(f, "Error: {error}"),
+            Self::HostExited => f.write_str(
+                "Error: The shared workbench process ended during the call, which may have run. Check its effects \
+                 before you repeat it.",
+            ),
             Self::NotRegistered { name } if name.matches("__").count() < 2 => write!(
                 f,
                 "Error: Invalid tool name format '{name}'. \

@@ -61,6 +61,11 @@ impl MetaTool {
     }
 }
 
+/// Returns the result of a call during which the shared process ended, for a model to read.
+pub(crate) fn lost_call() -> RawJson {
+    Failure::HostExited.to_result()
+}
+
 /// Returns the result of a call that failed, for a model to read.
 pub(crate) fn failed_call(tool: ToolIdentifier, failure: CallFailure) -> RawJson {
     Failure::of_call(tool, failure).to_result()

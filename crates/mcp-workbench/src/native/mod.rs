@@ -20,14 +20,11 @@ use std::{
 use ident::ServerName;
 use rawjson::RawJson;
 use serde_json::{Map, Value, json};
-use tokio::{
-    sync::broadcast::{self, error::TryRecvError},
-    time::Instant,
-};
+use tokio::{sync::broadcast::error::TryRecvError, time::Instant};
 
 use crate::{
     call::{CallContext, ClientHandle, ClientId},
-    downstream::{Change, ServerEvent, ServerFamily, ServerHandle, ToolList},
+    downstream::{Change, Events, ServerEvent, ServerFamily, ServerHandle, ToolList},
     era::{CacheHints, TASKS_EXTENSION},
     sync::lock,
     toolbox::Toolbox,
@@ -36,7 +33,6 @@ use crate::{
 pub(crate) use error::NativeError;
 pub(crate) use merged::Route;
 use merged::{Family, Merged, ServerItems};
-#[cfg(test)]
 pub(crate) use nobody::Nobody;
 use shown_tools::ShownTools;
 use subscriptions::{Subscriber, Subscriptions, resource_of};
@@ -58,7 +54,7 @@ struct ListCache {
     lists: HashMap<Family, CachedList>,
     /// The tools that were last shown.
     tools: Option<ShownTools>,
-    events: broadcast::Receiver<ServerEvent>,
+    events: Events,
 }
 
 /// A merged list with its expiry time.
@@ -78,11 +74,7 @@ pub(crate) struct Introduction {
 
 impl Native {
     /// Creates the view of a toolbox whose servers announce their changes on `events`.
-    pub(crate) fn new(
-        toolbox: Arc<Toolbox>,
-        name_limit: usize,
-        events: broadcast::Receiver<ServerEvent>,
-    ) -> Self {
+    pub(crate) fn new(toolbox: Arc<Toolbox>, name_limit: usize, events: Events) -> Self {
         let subscriptions = Subscriptions::new(Arc::clone(&toolbox));
         Self {
             toolbox,

@@ -388,6 +388,15 @@ impl Connection {
         }
     }
 
+    /// Repeats a request of the session that an earlier host has answered, without an answer.
+    #[cfg(unix)]
+    pub(super) async fn restore(self: &Arc<Self>, request: Request) {
+        if self.agree_if_asked(&request).is_ok() {
+            let place = ReplyPlace::Line(self.output.for_request());
+            self.answer(request, &place).await;
+        }
+    }
+
     /// Stores the result of `initialize` before any later message is handled.
     fn agree_if_asked(&self, request: &Request) -> Result<(), Reply> {
         if request.method == "initialize" {

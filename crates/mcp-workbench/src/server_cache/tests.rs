@@ -57,6 +57,7 @@ fn server(transport: Transport) -> Server {
         list_bounds: ListBounds::default(),
         sanitize: false,
         pin: PinMode::Off,
+        share: config::Share::Auto,
         written: config::WrittenEntry::default(),
         era: None,
     }

@@ -10,7 +10,8 @@ mod reload;
 mod results;
 
 use std::{
-    sync::{Arc, Weak},
+    collections::HashSet,
+    sync::{Arc, Mutex, Weak},
     time::Duration,
 };
 
@@ -18,22 +19,20 @@ use ident::{ServerIdentifier, ToolIdentifier, ToolboxName};
 use indexmap::IndexMap;
 use rawjson::RawJson;
 use search::{Explanation, Query};
-use tokio::{
-    sync::{broadcast, watch},
-    time::Instant,
-};
+use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     audit::AuditLog,
     call::{ClientHandle, ClientId, Owner, Principal},
     config::{Config, MetaTool, ToolMode},
-    downstream::{Pool, ServerEvent, ServerHandle, Status, ToolList},
+    downstream::{Events as ServerEvents, Pool, ServerHandle, Status, ToolList, ViewId},
     events::Events,
     lock::{Pins, Scope},
     native::Native,
     offload::{offload, run_blocking},
     scripts::Scripts,
+    sync::lock,
     toolbox::{ChangedFiles, Links, OpenError, Opened, Registry, Toolbox, registered_definition},
 };
 
@@ -78,6 +77,8 @@ pub(crate) struct Workbench {
     definitions_changed: watch::Sender<u64>,
     /// Cancelled when no more changes are announced.
     announcing_end: CancellationToken,
+    /// The numbers of the servers whose lists are followed.
+    followed: Mutex<HashSet<u64>>,
 }
 
 /// The configuration with its toolboxes at one moment.
@@ -88,11 +89,26 @@ struct Snapshot {
 }
 
 impl Workbench {
-    /// Creates a workbench. No server is started.
+    /// Creates the workbench of the only client, or of the first client of a process. No server is started.
     pub(crate) fn new(config: Arc<Config>) -> Arc<Self> {
         let events = Arc::<Events>::default();
+        let pool = Pool::new(&config, &events);
+        Self::with_pool(config, pool, events)
+    }
+
+    /// Creates the workbench of a client that shares servers with the other clients of the process.
+    pub(crate) fn for_client(config: Arc<Config>, pool: &Pool) -> Arc<Self> {
+        let pool = pool.for_client(&config);
+        let kept = pool.kept();
+        let workbench = Self::with_pool(config, pool, Arc::default());
+        let separating = separate_kept(Arc::downgrade(&workbench), kept);
+        workbench.spawn(separating);
+        workbench
+    }
+
+    fn with_pool(config: Arc<Config>, pool: Pool, events: Arc<Events>) -> Arc<Self> {
         events.renew(&config);
-        let pool = Arc::new(Pool::new(&config, &events));
+        let pool = Arc::new(pool);
         let toolboxes = config.toolboxes.iter().map(|(name, toolbox)| {
             let toolbox = Toolbox::new(Arc::clone(toolbox), Arc::clone(&pool));
             (name.clone(), Arc::new(toolbox))
@@ -128,6 +144,7 @@ impl Workbench {
             tools_changed: watch::channel(0).0,
             definitions_changed: watch::channel(0).0,
             announcing_end: CancellationToken::new(),
+            followed: Mutex::default(),
             pool,
         })
     }
@@ -363,7 +380,7 @@ impl Workbench {
     }
 
     /// Subscribes to the events that servers send from now on.
-    pub(crate) fn events(&self) -> broadcast::Receiver<ServerEvent> {
+    pub(crate) fn events(&self) -> ServerEvents {
         self.pool.events()
     }
 
@@ -429,6 +446,11 @@ impl Workbench {
         self.pool.spawn(task);
     }
 
+    /// Returns the id of the client in the pool.
+    pub(crate) fn view(&self) -> ViewId {
+        self.pool.view()
+    }
+
     /// Stops announcing changes to listeners, at the start of a shutdown.
     pub(crate) fn stop_announcing(&self) {
         self.announcing_end.cancel();
@@ -447,17 +469,53 @@ impl Workbench {
         self.audit.close().await;
     }
 
-    /// Watches the servers of an open toolbox for changes of their lists.
-    fn follow(&self, toolbox: &Toolbox) {
-        for server in toolbox.contents().servers().values() {
-            if server.is_first_to_follow() {
-                let changes = self.tools_changed.clone();
-                let known = server.status().tools;
-                let following = follow_list(server.updates(), known, changes);
-                self.pool.spawn(following);
+    /// Ends the workbench of a client that has gone. Servers that no other client uses are stopped with it.
+    pub(crate) async fn leave(&self) {
+        self.stop_announcing();
+        self.audit.close().await;
+    }
+
+    /// Replaces the servers that are kept for another client, because they ask back.
+    fn separate(&self) {
+        let now = Arc::clone(&self.now.borrow());
+        for toolbox in now.toolboxes.values() {
+            toolbox.separate();
+            if self.registry.is_some() && toolbox.opened().is_some() {
+                self.follow(toolbox);
             }
         }
     }
+
+    /// Watches the servers of an open toolbox for changes of their lists.
+    fn follow(&self, toolbox: &Toolbox) {
+        for server in toolbox.contents().servers().values() {
+            if lock(&self.followed).insert(server.number()) {
+                let changes = self.tools_changed.clone();
+                let known = server.status().tools;
+                let following = follow_list(server.updates(), known, changes);
+                let end = self.announcing_end.clone();
+                self.pool.spawn(async move {
+                    end.run_until_cancelled(following).await;
+                });
+            }
+        }
+    }
+}
+
+/// Replaces the servers that are kept for another client, as long as the workbench exists.
+async fn separate_kept(workbench: Weak<Workbench>, mut kept: watch::Receiver<u64>) {
+    let Some(end) = workbench.upgrade().map(|it| it.announcing_end.clone()) else {
+        return;
+    };
+    let separating = async {
+        while kept.changed().await.is_ok() {
+            let Some(workbench) = workbench.upgrade() else {
+                return;
+            };
+            workbench.separate();
+        }
+    };
+    end.run_until_cancelled(separating).await;
 }
 
 /// Registers every tool of an open toolbox, and returns them in the order of the file.

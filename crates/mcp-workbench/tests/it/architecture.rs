@@ -12,6 +12,7 @@ const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 const LAYERS: &[&str] = &[
     "main",
     "cli",
+    "host",
     "serve",
     "meta",
     "workbench",
@@ -97,6 +98,7 @@ const PRIVILEGES: &[Privilege] = &[
             "downstream/stdio.rs",
             "cli/oauth/browser.rs",
             "cli/ui/commands.rs",
+            "host/launch.rs",
         ],
     },
     Privilege {

@@ -26,6 +26,7 @@ mod faults;
 mod fifos;
 mod filters;
 mod harness;
+mod host;
 mod http_serving;
 mod instructions;
 mod meta_tools;

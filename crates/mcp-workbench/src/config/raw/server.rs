@@ -12,7 +12,7 @@ use super::{
     reader::{Entry, Node, Reader, is_null},
     types::{
         MAX_TIMEOUT_MS, Presence, RawCommand, RawEra, RawInheritEnv, RawPermissions, RawServer,
-        TOOL_LIST_BYTES, TOOLS, Text,
+        RawShare, TOOL_LIST_BYTES, TOOLS, Text,
     },
 };
 use crate::{
@@ -20,6 +20,8 @@ use crate::{
     near::nearest,
 };
 
+/// The values of `share`.
+const SHARES: &[&str] = &["auto", "machine", "project", "client"];
 /// The values of `era`.
 const ERAS: &[&str] = &["auto", "legacy", "modern"];
 
@@ -106,6 +108,7 @@ fn read_key(reader: &mut Reader<'_>, server: &mut RawServer, key: ServerKey, nod
         ServerKey::Enabled => server.enabled = reader.flag(node),
         ServerKey::Era => server.era = era(reader, node),
         ServerKey::Pin => server.pin = pin(reader, node),
+        ServerKey::Share => server.share = share(reader, node),
         ServerKey::ConnectTimeoutMs => server.connect_timeout_ms = milliseconds(reader, node),
         ServerKey::CallTimeoutMs => server.call_timeout_ms = milliseconds(reader, node),
         ServerKey::MaxCallMs => server.max_call_ms = milliseconds(reader, node),
@@ -178,6 +181,23 @@ fn era(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawEra> {
             near: nearest(&word, ERAS.iter().copied()),
             found: word,
             known: ERAS,
+        },
+    };
+    reader.report_value(node, fault);
+    None
+}
+
+fn share(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawShare> {
+    let word = reader.text(node)?.written;
+    let fault = match word.as_str() {
+        "auto" => return Some(RawShare::Auto),
+        "machine" => return Some(RawShare::Machine),
+        "project" => return Some(RawShare::Project),
+        "client" => return Some(RawShare::Client),
+        _ => ValueFault::UnknownWord {
+            near: nearest(&word, SHARES.iter().copied()),
+            found: word,
+            known: SHARES,
         },
     };
     reader.report_value(node, fault);

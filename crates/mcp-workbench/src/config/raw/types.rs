@@ -89,6 +89,9 @@ pub(in crate::config) struct RawConfig {
     /// Apply changes of this file while the workbench runs.
     #[cfg_attr(test, schemars(extend("default" = true)))]
     pub(in crate::config) watch: Option<bool>,
+    /// Let all clients on this machine that use this file share one set of servers.
+    #[cfg_attr(test, schemars(extend("default" = false)))]
+    pub(in crate::config) shared: Option<bool>,
     /// The maximum number of characters of a result that a client is sent at once; the rest is read in pages. With 0,
     /// or without it, results are sent whole. A server may have its own.
     #[cfg_attr(test, schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}], "default" = 0)))]
@@ -214,6 +217,19 @@ pub(in crate::config) enum RawPin {
     Enforce,
 }
 
+/// The clients that share a server, if the file is shared: with `auto` those for which everything that defines the
+/// server is equal; with `machine` all clients, and with `project` those that were started in one folder, if the values
+/// that the entry names are equal; with `client` none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Share", rename_all = "camelCase"))]
+pub(in crate::config) enum RawShare {
+    Auto,
+    Machine,
+    Project,
+    Client,
+}
+
 /// A named set of servers.
 #[derive(Debug)]
 #[cfg_attr(test, derive(JsonSchema))]
@@ -288,6 +304,9 @@ pub(in crate::config) struct RawServer {
     /// The reaction when the server, or one of its tools, differs from the lock file. Without it, the `pin` of the
     /// file applies.
     pub(in crate::config) pin: Option<RawPin>,
+    /// The clients that share the server, if the file is shared.
+    #[cfg_attr(test, schemars(extend("default" = "auto")))]
+    pub(in crate::config) share: Option<RawShare>,
     /// The time that the server may take to start, in milliseconds.
     #[cfg_attr(test, schemars(range(min = 1, max = 31_536_000_000_u64), extend("default" = 120_000)))]
     pub(in crate::config) connect_timeout_ms: Option<u64>,

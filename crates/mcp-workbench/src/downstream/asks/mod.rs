@@ -43,6 +43,8 @@ pub(crate) struct Asks {
     server: AskingServer,
     running: JoinSet<(RequestId, Option<Answer>)>,
     by_id: HashMap<RequestId, OpenQuestion>,
+    /// Set once the server has asked something that only a client can answer.
+    has_asked: bool,
 }
 
 /// A question that waits for the answer of a client.
@@ -74,12 +76,18 @@ impl Asks {
             server: AskingServer::of(entry),
             running: JoinSet::new(),
             by_id: HashMap::new(),
+            has_asked: false,
         }
     }
 
     /// Returns true if the configuration answers `roots/list`.
     pub(crate) fn has_roots(&self) -> bool {
         self.roots.is_some()
+    }
+
+    /// Returns true if the server has asked something that only a client can answer.
+    pub(crate) fn has_asked(&self) -> bool {
+        self.has_asked
     }
 
     /// Returns the client capabilities that a server gets at `initialize`, which hold for as long as it runs: those
@@ -114,6 +122,7 @@ impl Asks {
         if let (Some(Question::Roots), Some(roots)) = (question, &self.roots) {
             return Some(wire::result(&request.id, roots));
         }
+        self.has_asked |= question.is_some();
         let willing = addressee.filter(|it| {
             question
                 .is_some_and(|question| is_willing(&it.client, question, request.params.as_ref()))

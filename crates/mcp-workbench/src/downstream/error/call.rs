@@ -71,6 +71,12 @@ pub(crate) enum CallError {
         /// Says if the call reached the server.
         outcome: Outcome,
     },
+    /// A command stopped the server during the call.
+    #[error("the server was stopped by a command during the call")]
+    Stopped {
+        /// Says if the call reached the server.
+        outcome: Outcome,
+    },
     #[error("internal error in the workbench")]
     Internal,
     #[error("{limit}")]
@@ -161,6 +167,7 @@ impl CallError {
             Self::Withheld { .. } => "tool_withheld",
             Self::Refused { .. } => "server_error",
             Self::Exited { .. } => "server_exited",
+            Self::Stopped { .. } => "server_stopped",
             Self::GivenUp { why, .. } => why.code(),
             Self::Http { fault, .. } => fault.code(),
             Self::Internal => "internal_error",
@@ -204,6 +211,7 @@ impl CallError {
             | Self::Exited { outcome, .. }
             | Self::GivenUp { outcome, .. }
             | Self::Http { outcome, .. }
+            | Self::Stopped { outcome }
             | Self::ShuttingDown { outcome } => Some(*outcome),
         }
     }

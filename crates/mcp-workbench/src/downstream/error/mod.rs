@@ -35,8 +35,6 @@ pub(crate) enum StopReason {
     /// It runs but does not respond.
     #[error("did not answer a ping after its calls had timed out")]
     Unresponsive,
-    #[error("was stopped by the user")]
-    Requested,
 }
 
 impl StopReason {
@@ -45,7 +43,6 @@ impl StopReason {
             Self::Nonsense => "invalid_response",
             Self::EndlessMessage => "frame_too_large",
             Self::NotReading | Self::Unresponsive => "server_unresponsive",
-            Self::Requested => "server_exited",
         }
     }
 }

@@ -68,6 +68,8 @@ pub(crate) enum SessionEnd {
     GivenUp(StopReason),
     /// It was unused for its `idleTimeoutMs`.
     Idle,
+    /// A command stops it.
+    Stopped,
     /// The last handle was dropped.
     Retired,
     /// A server with a different protocol is at its address now.
@@ -83,7 +85,7 @@ impl SessionEnd {
             Self::Exited(_) => Some("server_exited"),
             Self::Lost(fault) => Some(fault.code()),
             Self::GivenUp(_) => Some("server_stopped"),
-            Self::Idle | Self::Retired | Self::Replaced | Self::Shutdown(_) => None,
+            Self::Idle | Self::Stopped | Self::Retired | Self::Replaced | Self::Shutdown(_) => None,
         }
     }
 }
@@ -108,8 +110,6 @@ pub(crate) struct Session {
     pub(crate) pins: ServerPins,
     /// The fault that ends the session, if there is one.
     pub(crate) lost: Option<HttpFault>,
-    /// Set if the user stops the server.
-    pub(crate) is_stopped: bool,
 }
 
 /// The environment of a session: the channels that it publishes to, and the shutdown signal.
@@ -150,7 +150,6 @@ impl Session {
             used_at: Instant::now(),
             pins: started.pins,
             lost: None,
-            is_stopped: false,
             server,
         };
         match session.calls.era() {
@@ -180,9 +179,6 @@ impl Session {
             if let Some(fault) = self.lost.take() {
                 return SessionEnd::Lost(fault);
             }
-            if self.is_stopped {
-                return SessionEnd::GivenUp(StopReason::Requested);
-            }
             let held_up = self.users.held_up();
             // While a full client blocks reading, the server's deadlines do not count.
             let due = held_up.is_none().then(|| self.due()).flatten();
@@ -200,7 +196,11 @@ impl Session {
                     self.take_checked_page(context);
                 }
                 command = commands.recv() => match command {
-                    Some(command) => self.take_commands(command, commands, context),
+                    Some(command) => {
+                        if self.take_commands(command, commands, context) {
+                            return SessionEnd::Stopped;
+                        }
+                    }
                     None => return SessionEnd::Retired,
                 },
                 () = wait_for_room(held_up.as_ref()), if held_up.is_some() => {
@@ -233,22 +233,34 @@ impl Session {
             }
             next = self.link.ready_event();
         }
+        self.report_questions(context);
         None
     }
 
-    /// Handles a command, and all commands that are queued behind it.
+    /// Records that the server asks its client something. A question during the start counts too.
+    fn report_questions(&self, context: &SessionContext<'_>) {
+        if self.asks.has_asked() {
+            context.cache_writer.write_asks_back();
+        }
+    }
+
+    /// Handles a command, and all commands that are queued behind it. Returns true if one of them stops the server.
     fn take_commands(
         &mut self,
         first: Command,
         others: &mut mpsc::UnboundedReceiver<Command>,
         context: &SessionContext<'_>,
-    ) {
+    ) -> bool {
         self.calls.begin_turn();
         let mut next = Some(first);
         while let Some(command) = next {
+            if matches!(command, Command::Stop) {
+                return true;
+            }
             self.take_command(command, context.status);
             next = others.try_recv().ok();
         }
+        false
     }
 
     /// Returns the time of the next scheduled action.

@@ -76,7 +76,6 @@ pub(crate) fn take_change(session: &mut Session, change: Command, status: &watch
         Command::HandOver(successor) => session.calls.resubscriptions().hand_over(&successor),
         Command::Inherit(resubscriptions) => inherit(session, resubscriptions),
         Command::Recheck => recheck(session, status),
-        Command::Stop => session.is_stopped = true,
         _ => {}
     }
 }

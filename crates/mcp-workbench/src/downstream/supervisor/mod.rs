@@ -28,7 +28,8 @@ use crate::{
     downstream::{
         deferred_writes::DeferredWrites,
         error::{CallError, ConnectError},
-        event::{Change, ServerEvent},
+        event::{Change, EventSource, ServerEvent},
+        instances::Instances,
         link::LinkContext,
         listing::{Cause, ToolList},
         oauth::ServerOAuth,
@@ -69,6 +70,8 @@ pub(crate) struct SupervisorContext {
     /// The pins of all servers.
     pub(crate) pins: Arc<Pins>,
     pub(crate) deferred_writes: Arc<DeferredWrites>,
+    /// The servers of all clients of this process.
+    pub(crate) instances: Arc<Instances>,
 }
 
 /// The task that owns one server.
@@ -103,12 +106,13 @@ impl Supervisor {
             tickets: AtomicU64::new(0),
             identifier,
             entry: Mutex::new(Arc::new(entry)),
-            is_followed: AtomicBool::new(false),
+            asks_back: AtomicBool::new(false),
             cached_list: CachedList::new(Arc::clone(&context.tool_cache), pins),
             sealer: Arc::clone(&context.sealer),
             oauth: ServerOAuth::default(),
             open_wait: Mutex::default(),
             stray: StrayText::default(),
+            activity: Mutex::default(),
             number: SERVERS.fetch_add(1, Ordering::Relaxed),
             observed: Arc::clone(&context.observed),
         });
@@ -296,6 +300,7 @@ impl Supervisor {
         let tell = |change| {
             // Without subscribers the event is dropped.
             let _ = self.context.events.send(ServerEvent {
+                source: EventSource::Server(self.about.number),
                 server: self.about.identifier.clone(),
                 change,
             });
@@ -311,7 +316,9 @@ impl Supervisor {
             tell: &tell,
             cache_writer: &cache_writer,
         };
+        self.about.note_start(session.link.pid());
         let end = session.run(&mut self.commands, &context).await;
+        self.about.note_end();
         if let Some(measured) = measured {
             measured.end(|duration| EndedSession {
                 side: Side::Server,
@@ -433,6 +440,10 @@ async fn end_session(mut session: Session, end: SessionEnd) -> WaitingCommands {
         SessionEnd::Idle => {
             tracing::info!("stopped: idle");
             session.end(|_| CallError::Internal)
+        }
+        SessionEnd::Stopped => {
+            tracing::info!("stopped: by a command");
+            session.end(|outcome| CallError::Stopped { outcome })
         }
         SessionEnd::Retired => {
             tracing::info!("stopped: its configuration changed");

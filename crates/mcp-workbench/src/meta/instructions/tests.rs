@@ -30,6 +30,7 @@ fn server(name: &str) -> Arc<Server> {
         list_bounds: ListBounds::default(),
         sanitize: false,
         pin: PinMode::Off,
+        share: config::Share::Auto,
         written: config::WrittenEntry::default(),
     })
 }
@@ -61,6 +62,8 @@ fn config(toolboxes: &[Written]) -> Config {
         meta_tools: MetaTool::DEFAULT.to_vec(),
         open_detail: config::Detail::Full,
         watch: true,
+        shared: false,
+        start_directory: "/".into(),
         cache: None,
         state: None,
         audit: None,

@@ -37,6 +37,8 @@ const EXIT_CODES: &[(&str, i32)] = &[
     // The configuration that it is run with notes no calls.
     ("mcp-workbench log", 1),
     ("mcp-workbench trust diff", 1),
+    // No host runs.
+    ("mcp-workbench stop dev/files", 1),
 ];
 
 /// The configuration of the pages about signing in.
