@@ -20,6 +20,10 @@ use super::{
 use crate::era::Era;
 
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "keys of the file, each by itself"
+)]
 pub struct Config {
     /// The file, for messages.
     pub file: PathBuf,

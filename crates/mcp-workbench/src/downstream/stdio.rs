@@ -109,7 +109,7 @@ impl StdioLink {
 
     /// Returns the process id, while the process runs.
     pub(crate) fn pid(&self) -> Option<u32> {
-        self.process.as_ref().map(Process::id)
+        self.process.as_ref().and_then(Process::id)
     }
 
     /// Queues a message to the server.
@@ -220,7 +220,7 @@ impl StdioLink {
     /// Returns the process as others see it.
     pub(crate) fn view(&self) -> Option<ProcessView> {
         Some(ProcessView {
-            pid: self.process.as_ref()?.id()?,
+            pid: self.pid()?,
             stderr: Arc::clone(&self.stderr.lines),
         })
     }

@@ -111,7 +111,7 @@ impl CallRecord {
                 name: client.identity.name.as_deref().map(name),
                 version: client.identity.version.as_deref().map(name),
                 principal: match client.principal {
-                    Principal::Local => "local",
+                    Principal::Local | Principal::Attached(_) => "local",
                     Principal::Anybody => "anybody",
                     Principal::Holder(_) => "token",
                 },

@@ -48,7 +48,7 @@ struct Table {
 
 struct Client {
     attach: Attach,
-    client: Arc<AttachedClient>,
+    attached: Arc<AttachedClient>,
     view: ViewId,
     since: Instant,
 }
@@ -124,13 +124,14 @@ impl Clients {
         let clients = clients.map(|(number, it)| ClientStatus {
             number: *number,
             program: it
-                .client
+                .attached
                 .identity()
                 .name
+                .clone()
                 .or_else(|| it.attach.program.clone()),
             pid: it.attach.pid,
             folder: it.attach.folder.clone(),
-            running: it.client.running(),
+            running: it.attached.running(),
             uptime_seconds: it.since.elapsed().as_secs(),
         });
         clients.collect()
@@ -192,7 +193,7 @@ pub(super) async fn serve(
         number,
         Client {
             attach: attach.clone(),
-            client: Arc::clone(&client),
+            attached: Arc::clone(&client),
             view: workbench.view(),
             since: Instant::now(),
         },

@@ -3,7 +3,7 @@
 use std::{
     fs, io,
     os::fd::AsFd,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
@@ -52,12 +52,17 @@ pub(crate) struct HostOptions {
     /// The configuration file, as an absolute path.
     pub(crate) config: PathBuf,
     /// Loads the configuration for a client. Reads files.
-    pub(crate) load: Box<dyn Fn(&Attach) -> Result<Loaded, String> + Send + Sync>,
+    pub(crate) load: LoadConfig,
     /// Applies changes of the configuration to the workbench of a client from now on.
-    pub(crate) follow: Box<dyn Fn(&Arc<Workbench>, &Attach, Fingerprint) + Send + Sync>,
+    pub(crate) follow: FollowConfig,
     /// Stops that, because the client has ended.
     pub(crate) forget: Box<dyn Fn(ViewId) + Send + Sync>,
 }
+
+/// Loads the configuration for a client.
+type LoadConfig = Box<dyn Fn(&Attach) -> Result<Loaded, String> + Send + Sync>;
+/// Begins to apply changes of the configuration to a workbench.
+type FollowConfig = Box<dyn Fn(&Arc<Workbench>, &Attach, Fingerprint) + Send + Sync>;
 
 /// A running host.
 pub(super) struct Host {
@@ -200,7 +205,7 @@ impl Host {
         if self.drain.is_cancelled() {
             return Err((socket, "it takes no more clients".into()));
         }
-        if PathBuf::from(&attach.config) != self.options.config {
+        if Path::new(&attach.config) != self.options.config {
             return Err((socket, "it has a different configuration file".into()));
         }
         let Some(passed) = Passed::of(received.descriptors) else {
@@ -217,7 +222,7 @@ impl Host {
             config.lock.clone(),
         ];
         let first = self.pool.get_or_init(|| FirstPool {
-            pool: Pool::new(&config),
+            pool: Pool::new(&config, &Arc::default()),
             folders: folders.clone(),
         });
         if first.folders != folders {

@@ -9,6 +9,7 @@
 //! ```
 
 use std::{
+    fmt::Write,
     fs::{self, File, Metadata, OpenOptions, TryLockError},
     io,
     os::unix::{
@@ -58,7 +59,10 @@ impl Place {
         let file = environment.absolute(file);
         let file = fs::canonicalize(&file).unwrap_or(file);
         let digest = Sha256::digest(file.as_os_str().as_encoded_bytes());
-        let name: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut name = String::new();
+        for byte in digest {
+            let _ = write!(name, "{byte:02x}");
+        }
         let folder = root.join(&name[..NAME_DIGITS]);
         make(&folder)?;
         Self::at(folder)
@@ -218,8 +222,8 @@ fn make(folder: &Path) -> Result<(), PlaceError> {
 /// Checks that a folder is a folder of the user that nobody else can access. A link is refused.
 fn check(folder: &Path) -> Result<(), PlaceError> {
     let metadata = metadata(folder)?;
-    let is_private = metadata.permissions().mode() & 0o077 == 0;
-    if !metadata.is_dir() || !is_ours(&metadata) || !is_private {
+    let is_open = metadata.permissions().mode() & 0o077 != 0;
+    if !metadata.is_dir() || !is_ours(&metadata) || is_open {
         return Err(PlaceError::Exposed(folder.into()));
     }
     Ok(())

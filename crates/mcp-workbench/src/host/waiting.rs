@@ -6,7 +6,7 @@ use std::{
     io,
     os::fd::{AsFd, OwnedFd},
     path::PathBuf,
-    thread::sleep,
+    thread::park_timeout,
     time::{Duration, Instant},
 };
 
@@ -169,7 +169,7 @@ impl Waiting {
             if Instant::now() >= deadline {
                 return Err(AttachError::Silent);
             }
-            sleep(RETRY_INTERVAL);
+            park_timeout(RETRY_INTERVAL);
         }
     }
 

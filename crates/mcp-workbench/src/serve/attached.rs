@@ -78,7 +78,7 @@ impl AttachedClient {
     }
 
     /// Returns the identity that the client reports.
-    pub(crate) fn identity(&self) -> ClientIdentity {
+    pub(crate) fn identity(&self) -> Arc<ClientIdentity> {
         self.connection.identity()
     }
 

@@ -4,7 +4,7 @@ use std::{
     fmt::Write,
     path::{Path, PathBuf},
     process::ExitCode,
-    thread::sleep,
+    thread::park_timeout,
     time::Duration,
 };
 
@@ -157,7 +157,7 @@ pub(in crate::cli) fn ps(
         if !output::try_data(&text) || !arguments.watch {
             return Ok(ExitCode::SUCCESS);
         }
-        sleep(WATCH_INTERVAL);
+        park_timeout(WATCH_INTERVAL);
     }
 }
 

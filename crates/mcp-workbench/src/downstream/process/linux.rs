@@ -281,11 +281,6 @@ async fn next_end(mut child_ended: watch::Receiver<()>) {
 }
 
 impl Process {
-    /// Returns the process id of the leader.
-    pub(crate) fn id(&self) -> u32 {
-        self.pid.as_raw_nonzero().get().unsigned_abs()
-    }
-
     /// Waits for the exit of the leader and leaves it unreaped. Cancel-safe.
     pub(crate) async fn exited(&mut self) -> Exit {
         loop {

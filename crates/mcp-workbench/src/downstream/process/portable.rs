@@ -66,11 +66,6 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Returns the process id; 0 after its end.
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id().unwrap_or_default()
-    }
-
     /// Waits for the exit of the process. Cancel-safe.
     pub(crate) async fn exited(&mut self) -> Exit {
         match self.child.wait().await {

@@ -174,7 +174,7 @@ impl CacheWriter {
         }
         let (about, cache) = (Arc::clone(&self.about), Arc::clone(&self.cache));
         self.deferred_writes.add(move || {
-            cache.store_asks_back(&about.entry().server, about.oauth.grant().as_deref())
+            cache.store_asks_back(&about.entry().server, about.oauth.grant().as_deref());
         });
     }
 

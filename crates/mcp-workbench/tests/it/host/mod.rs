@@ -327,8 +327,10 @@ fn lines_of(stream: impl std::io::Read + Send + 'static) -> Receiver<String> {
 /// The sockets in a folder.
 fn sockets(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().flatten();
-    let names = entries.map(|entry| entry.file_name().to_str().unwrap().to_owned());
-    let mut sockets: Vec<String> = names.filter(|name| name.ends_with(".sock")).collect();
+    let paths = entries.map(|entry| entry.path());
+    let sockets = paths.filter(|path| path.extension().is_some_and(|it| it == "sock"));
+    let names = sockets.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
+    let mut sockets: Vec<String> = names.collect();
     sockets.sort();
     sockets
 }

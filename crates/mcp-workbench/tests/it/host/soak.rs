@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{Client, Machine};
-use crate::harness::{Script, Setup, TIMEOUT, ToolResult, kill, poll, use_arguments};
+use crate::harness::{Journal, Script, Setup, TIMEOUT, ToolResult, kill, poll, use_arguments};
 
 const SERVERS: [&str; 3] = ["a", "b", "c"];
 const CLIENTS: usize = 4;
@@ -55,10 +55,7 @@ fn connect(machine: &Machine) -> Client {
 /// Returns the arguments of all calls that the servers have received.
 fn executions(machine: &Machine) -> Vec<String> {
     let journals = SERVERS.map(|server| machine.setup.journal("dev", server));
-    journals
-        .iter()
-        .flat_map(|journal| journal.arguments())
-        .collect()
+    journals.iter().flat_map(Journal::arguments).collect()
 }
 
 /// Sends a call with a mark that no other call has.
@@ -110,7 +107,7 @@ fn nothing_is_lost_doubled_or_left_under_random_kills() {
         let mut all_marks = Vec::new();
         for client in &mut clients {
             let (mut open, mut marks) = (Open::default(), BTreeMap::new());
-            for _ in 0..random.below(5) + 1 {
+            for _ in 0..=random.below(5) {
                 let mark = format!("{round}-{sent}");
                 send(client, &mut open, &mut random, &mark);
                 marks.insert(client.ids.to_string(), mark);

@@ -28,6 +28,7 @@ fn build(machine: &Machine, name: &str, age: Age) -> PathBuf {
     copy
 }
 
+#[derive(Clone, Copy)]
 enum Age {
     Older,
     Newer,
