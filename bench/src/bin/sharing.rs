@@ -170,8 +170,8 @@ impl World {
         }
         let (processes, private) = measure(self.folder.path());
         let row = format!(
-            "{processes} | {:.0} | {:.0} |",
-            private as f64 / 1e6,
+            "{processes} | {} | {:.0} |",
+            private / 1_000_000,
             last.as_secs_f64() * 1e3
         );
         self.end(clients)?;
