@@ -125,7 +125,7 @@ impl Scope {
             }
             Self::File => format!(
                 "{REMOVE} `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `openWaitMs`, \
-                 `metaTools`, `openDetail`, `connect`, `watch`, `maxResultChars`, `sanitize`, `attributeQuestions`, `pin`, `audit` and `$schema`"
+                 `metaTools`, `openDetail`, `connect`, `watch`, `shared`, `maxResultChars`, `sanitize`, `attributeQuestions`, `pin`, `audit` and `$schema`"
             ),
             Self::Toolbox => format!("{REMOVE} `description`, `mcpServers` and `connect`"),
             Self::Permissions => "remove it; known keys: `allow`, `ask` and `deny`".into(),
