@@ -47,6 +47,7 @@ mod events;
 mod history;
 #[cfg(unix)]
 mod host;
+mod jq;
 mod list_page;
 mod lock;
 mod meta;

@@ -54,6 +54,7 @@ use tracing::level_filters::LevelFilter;
 use self::switch::Switch;
 use crate::{
     config::Environment,
+    jq::worker,
     scripts,
     telemetry::{self, LogSettings},
 };
@@ -220,6 +221,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     if let Some(done) = be_worker(&arguments) {
         return done;
+    }
+    if matches!(&arguments[..], [_, first] if first == worker::WORKER_ARGUMENT) {
+        return worker::run();
     }
     let environment = Environment::of_process();
     // A completion script passes an unfinished command line, which would not parse.

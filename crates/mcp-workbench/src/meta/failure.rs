@@ -58,6 +58,8 @@ pub(super) enum Failure {
     },
     /// The shared process ended while it worked on a call.
     HostExited,
+    /// A filter could not be applied to a stored result.
+    NotSelected { why: String },
     /// No tool is registered under the name.
     NotRegistered { name: String },
     /// There is no worker for a script.
@@ -110,6 +112,7 @@ impl Failure {
             }
             Self::InvalidParameters { .. }
             | Self::NotRead { .. }
+            | Self::NotSelected { .. }
             | Self::HostExited
             | Self::NotRegistered { .. }
             | Self::NoWorker { .. } => {}
@@ -127,6 +130,7 @@ impl Failure {
             Self::CallFailed { error, .. } => error.code(),
             Self::NotRead { error, .. } => page_error_code(*error),
             Self::HostExited => "host_exited",
+            Self::NotSelected { .. } => "select_failed",
             Self::NotRegistered { .. } => "tool_unknown",
             Self::NoWorker {
                 error: StartError::TooMany,
@@ -211,6 +215,7 @@ impl fmt::Display for Failure {
                 "Error: The shared workbench process ended during the call, which may have run. Check its effects \
                  before you repeat it.",
             ),
+            Self::NotSelected { why } => write!(f, "Error: select was not applied: {why}"),
             Self::NotRegistered { name } if name.matches("__").count() < 2 => write!(
                 f,
                 "Error: Invalid tool name format '{name}'. \

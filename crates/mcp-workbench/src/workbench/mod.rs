@@ -5,6 +5,7 @@
 //! current one and never wait.
 
 pub(crate) mod call;
+mod filters;
 mod finder;
 mod reload;
 mod results;
@@ -28,6 +29,7 @@ use crate::{
     config::{Config, MetaTool, ToolMode},
     downstream::{Events as ServerEvents, Pool, ServerHandle, Status, ToolList, ViewId},
     events::Events,
+    jq::Filter,
     lock::{Pins, Scope},
     native::Native,
     offload::{offload, run_blocking},
@@ -38,12 +40,14 @@ use crate::{
 
 pub(crate) use call::Sent;
 pub(crate) use call::{
-    CallFailure, CallReply, CallStart, LookupError, Mode, ReadyCall, Settled, ToolCall, ToolNames,
-    WaitingCall,
+    CallFailure, CallReply, CallStart, LookupError, Mode, ReadyCall, Select, Settled, ToolCall,
+    ToolNames, WaitingCall,
     approvals::{Approvals, Decision, NotPending, PendingApproval},
-    budget::{Origin, count, fit},
+    budget::{Origin, count, fit, fit_page},
 };
 use call::{consent::Consents, oauth::open_signing_in};
+use filters::Filters;
+pub(crate) use filters::SelectError;
 use finder::{Finder, SEARCH_WAIT};
 pub(crate) use finder::{FoundTool, Search};
 pub(crate) use reload::{ApplyConfigError, ConfigChanges};
@@ -62,10 +66,11 @@ pub(crate) struct Workbench {
     links: Links,
     /// The state for searching.
     finder: Finder,
-    /// The stored results that were over their budget.
+    /// The stored results of which clients got a part.
     results: Results,
     /// The event stream.
     observed: Arc<Events>,
+    filters: Filters,
     audit: AuditLog,
     /// The workers for scripts.
     scripts: Scripts,
@@ -128,6 +133,7 @@ impl Workbench {
             }
         };
         let results = Results::new(&config);
+        let filters = Filters::new(&config);
         let now = Snapshot { config, toolboxes };
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
@@ -138,6 +144,7 @@ impl Workbench {
             finder: Finder::default(),
             results,
             observed: events,
+            filters,
             audit,
             scripts: Scripts::new(pool.processes()),
             consents: Consents::default(),
@@ -273,7 +280,16 @@ impl Workbench {
         self.finder.explain(query, tools).await
     }
 
-    /// Returns the stored results that were over their budget.
+    /// Applies a filter to a value. Returns the outputs, one per line.
+    pub(crate) async fn select(
+        &self,
+        filter: &Filter,
+        input: &RawJson,
+    ) -> Result<String, SelectError> {
+        filters::run(self, filter, input).await
+    }
+
+    /// Returns the stored results of which clients got a part.
     pub(crate) fn results(&self) -> &Results {
         &self.results
     }

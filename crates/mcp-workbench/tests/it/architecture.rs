@@ -33,6 +33,7 @@ const LAYERS: &[&str] = &[
     "config",
     "call",
     "budget",
+    "jq",
     "list_page",
     "era",
     "dial",

@@ -12,6 +12,7 @@ mod lone;
 mod portable;
 #[cfg(target_os = "linux")]
 mod sweep;
+pub(super) mod worker;
 
 pub(crate) use lone::LoneProcess;
 

@@ -90,6 +90,7 @@ async fn call(
         arguments,
         params: None,
         request: None,
+        select: Select::Whole,
         context,
     });
     match call.run().await {

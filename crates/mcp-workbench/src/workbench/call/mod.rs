@@ -6,10 +6,11 @@
 //! 4. send; the server's task checks filters, scanner, pins, permissions and the consent against the definition that its
 //!    instance announced, at that moment,
 //! 5. offer to sign in, if the server wants that, and send again ([`sign_in`]),
-//! 6. record resource links, apply the result budget ([`budget`]), end the operation and reply.
+//! 6. apply the caller's filter ([`select`]),
+//! 7. record resource links, apply the result budget ([`budget`]), end the operation and reply.
 //!
 //! No step waits. A call that has to wait for something (the start of a server, a consent, a sign-in, a question or a
-//! task of a server) becomes a [`WaitingCall`], which is the only part that runs as a future.
+//! task of a server, a filter) becomes a [`WaitingCall`], which is the only part that runs as a future.
 
 pub(super) mod approvals;
 mod arguments;
@@ -17,6 +18,7 @@ pub(crate) mod budget;
 pub(super) mod consent;
 pub(super) mod oauth;
 mod resolve;
+pub(super) mod select;
 #[cfg(test)]
 pub(crate) mod test_call;
 mod waiting;
@@ -41,6 +43,7 @@ use budget::Origin;
 use consent::{Consent, Permit};
 pub(crate) use resolve::LookupError;
 use resolve::{Attempt, Lookup};
+pub(crate) use select::Select;
 use waiting::Step;
 pub(crate) use waiting::WaitingCall;
 
@@ -97,6 +100,8 @@ pub(crate) struct ToolCall<'a> {
     pub params: Option<&'a RawJson>,
     /// The parameters of the request as the client wrote them; `None` from the command line.
     pub request: Option<&'a RawJson>,
+    /// The filter for the result.
+    pub select: Select,
     /// The caller, and what it attached.
     pub context: CallContext,
 }
@@ -181,6 +186,7 @@ struct Run {
     header_repeats: u32,
     /// Set once the user was offered to sign in for it: once is enough.
     was_offered: bool,
+    select: Select,
 }
 
 /// A call that can be sent.
@@ -209,6 +215,7 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         arguments,
         params,
         request,
+        select,
         mut context,
     } = call;
     let found = resolve::look_up(workbench, mode, names, Attempt::First, &context.client);
@@ -245,6 +252,7 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         checks: 0,
         header_repeats: 0,
         was_offered: false,
+        select,
     };
     let request = ToolRequest {
         name: run.tool.tool.clone(),
@@ -418,18 +426,43 @@ impl Run {
                 self.observed = None;
                 return Settled::Over(self.finish(None, Err(CallError::Internal.into())));
             }
-            CallEnd::Over { result, .. } => {
-                let result = result.map_err(CallFailure::Failed);
-                return Settled::Over(self.finish(consent.as_deref(), result));
-            }
+            CallEnd::Over { result, .. } => return self.over(consent.as_deref(), result),
         };
         Settled::Waits(WaitingCall { run: self, step })
+    }
+
+    /// Takes the outcome of a call. A result with a filter waits for that.
+    fn over(mut self, consent: Option<&Consent>, result: Result<CallResult, CallError>) -> Settled {
+        match (self.filter(), result) {
+            (Some(filter), Ok(result)) => {
+                // The call is over, even if the client goes away while its filter runs.
+                self.record_end(consent, &result);
+                Settled::Waits(WaitingCall {
+                    run: self,
+                    step: Step::Select { filter, result },
+                })
+            }
+            (_, result) => {
+                let result = result.map_err(CallFailure::Failed);
+                Settled::Over(self.finish(consent, result))
+            }
+        }
     }
 
     /// Returns whether the user can be offered to sign in for this call.
     fn can_sign_in(&self, server: &ServerHandle, needed: &SignInNeeded) -> bool {
         let may_offer = self.mode != Mode::Native && !self.was_offered;
         may_offer && oauth::can_offer(server, needed, &self.client)
+    }
+
+    /// Ends the operation before the reply is made, and records a round of questions that a consent covers.
+    fn record_end(&mut self, consent: Option<&Consent>, result: &CallResult) {
+        if let Some(consent) = consent {
+            self.workbench.consents.record_round(consent, &result.json);
+        }
+        if let Some(observed) = self.observed.take() {
+            observed.end(CallOutcome::with(&result.json, result.marks), None);
+        }
     }
 
     /// Takes the last steps: records links, applies the budget, ends the operation and replies.
