@@ -21,6 +21,7 @@ use super::{
     deferred_writes::DeferredWrites,
     event::{Change, EventSource, Events, ServerEvent},
     instances::{InstanceUse, ViewId, difference, scope_of},
+    introduction::ServerFamily,
     link::LinkContext,
     oauth::OAuthContext,
     process::{
@@ -285,9 +286,14 @@ impl Pool {
         )
     }
 
-    /// Announces that the features of a server may have changed.
-    pub(crate) fn announce(&self, server: &ServerIdentifier) {
-        for change in [Change::Prompts, Change::Resources] {
+    /// Announces that the prompts or resources of a server may have changed.
+    pub(crate) fn announce(&self, server: &ServerIdentifier, families: &[ServerFamily]) {
+        for family in families {
+            let change = match family {
+                ServerFamily::Prompts => Change::Prompts,
+                ServerFamily::Resources => Change::Resources,
+                ServerFamily::Completions | ServerFamily::Logging => continue,
+            };
             // Without subscribers the event is dropped.
             let _ = self.context.events.send(ServerEvent {
                 source: EventSource::Configuration(self.view.id),

@@ -36,6 +36,7 @@ mod never_written;
 mod oauth;
 mod observing;
 mod open_toolbox;
+mod opened_lists;
 mod opening;
 mod permissions;
 mod progress_cancel;

@@ -17,7 +17,7 @@ use crate::{
     offload::offload,
     policy::permissions::Hints,
     toolbox::{arguments_type, result_type, sentence},
-    workbench::{CallReply, Mode, PageError, ToolCall, ToolNames, Workbench},
+    workbench::{CallReply, Mode, PageError, Select, ToolCall, ToolNames, Workbench},
 };
 
 /// The call of a script, with the tool that it means.
