@@ -26,6 +26,7 @@ mod rmcp_client;
 mod scanner;
 mod scripts;
 mod sdk_server;
+mod select;
 mod servers;
 mod session;
 mod steps;
