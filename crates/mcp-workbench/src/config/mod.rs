@@ -61,7 +61,7 @@ pub(crate) use problems::{Fault, Problem, ReferenceFault, Severity};
 pub use resolved::Transport;
 pub(crate) use resolved::{
     ChildEnvironment, Config, Connect, ListBounds, PinMode, Purpose, RemoteEndpoint,
-    RemoteProtocol, Server, ServerTimes, Share, StdioLaunch, ToolMode, Toolbox, Unset,
+    RemoteProtocol, Selecting, Server, ServerTimes, Share, StdioLaunch, ToolMode, Toolbox, Unset,
 };
 pub(crate) use schema::JSON_SCHEMA;
 pub(crate) use secrets::{REDACTED, Secrets};

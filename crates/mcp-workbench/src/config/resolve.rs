@@ -30,7 +30,7 @@ use super::{
     },
     resolved::{
         ChildEnvironment, Config, Connect, ListBounds, PinMode, Purpose, RemoteEndpoint,
-        RemoteProtocol, Server, ServerTimes, Share, StdioLaunch, ToolMode, Toolbox, Transport,
+        RemoteProtocol, Selecting, Server, ServerTimes, Share, StdioLaunch, ToolMode, Toolbox, Transport,
     },
     secrets::Secrets,
     transport::{self, Hints, Kind},
@@ -97,7 +97,10 @@ pub(super) fn resolve(
             .clone()
             .unwrap_or_else(|| MetaTool::DEFAULT.to_vec()),
         open_detail: raw.open_detail.unwrap_or(Detail::Full),
-        select: raw.select.unwrap_or(false),
+        select: match raw.select {
+            Some(true) => Selecting::On,
+            Some(false) | None => Selecting::Off,
+        },
         watch: raw.watch.unwrap_or(true),
         shared: raw.shared.unwrap_or(false),
         start_directory: environment.start_directory().into(),

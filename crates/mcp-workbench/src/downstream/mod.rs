@@ -34,7 +34,7 @@ pub(crate) use error::StartPhase;
 pub(crate) use error::{CallError, ConnectError, HttpFault, SignInNeeded, StopReason};
 pub(crate) use event::{Change, Events, ServerEvent};
 pub(crate) use instances::{InstanceUse, ViewId, difference};
-pub(crate) use introduction::{Introduction, ServerFamily};
+pub(crate) use introduction::{DeclaredExtensions, ServerFamily};
 pub(crate) use listing::{Cause, ListWalk, Reviewable, Step, ToolDefinition, ToolList, Withheld};
 pub(crate) use oauth::OAuthClient;
 pub(crate) use open_wait::OpenWait;

@@ -24,9 +24,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     call::{CallContext, ClientHandle, ClientId},
-    downstream::{
-        Events, Introduction as ServerIntroduction, ServerFamily, ServerHandle, ToolList,
-    },
+    downstream::{DeclaredExtensions, Events, ServerFamily, ServerHandle, ToolList},
     era::{CacheHints, EXPERIMENTAL, EXTENSIONS, TASKS_EXTENSION},
     sync::lock,
     toolbox::Toolbox,
@@ -111,12 +109,16 @@ impl Native {
                 capabilities.insert(family.capability().into(), value);
             }
         }
-        let lists = catalogue.iter().map(|(_, list)| &list.introduction);
-        for (capability, of) in [
-            (EXTENSIONS, extensions_of as fn(&_) -> &_),
-            (EXPERIMENTAL, experimental_of),
+        let declared: Vec<&DeclaredExtensions> = catalogue
+            .iter()
+            .filter_map(|(_, list)| list.introduction.declared.as_deref())
+            .collect();
+        let extensions = declared.iter().map(|it| &it.extensions);
+        let experimental = declared.iter().map(|it| &it.experimental);
+        for (capability, merged) in [
+            (EXTENSIONS, merged_settings(extensions)),
+            (EXPERIMENTAL, merged_settings(experimental)),
         ] {
-            let merged = merged_settings(lists.clone().map(of));
             if !merged.is_empty() {
                 capabilities.insert(capability.into(), Value::Object(merged));
             }
@@ -283,14 +285,6 @@ fn capability(family: ServerFamily, catalogue: &[(ServerName, Arc<ToolList>)]) -
         }
         ServerFamily::Completions | ServerFamily::Logging => json!({}),
     }
-}
-
-fn extensions_of(introduction: &ServerIntroduction) -> &IndexMap<String, String> {
-    &introduction.extensions
-}
-
-fn experimental_of(introduction: &ServerIntroduction) -> &IndexMap<String, String> {
-    &introduction.experimental
 }
 
 /// Merges what servers declare by names. Of several settings for one name, those of the first server count.

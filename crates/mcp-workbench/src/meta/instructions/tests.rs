@@ -62,7 +62,7 @@ fn config(toolboxes: &[Written]) -> Config {
         open_wait: std::time::Duration::from_secs(15),
         meta_tools: MetaTool::DEFAULT.to_vec(),
         open_detail: config::Detail::Full,
-        select: false,
+        select: crate::config::Selecting::Off,
         watch: true,
         shared: false,
         start_directory: "/".into(),
