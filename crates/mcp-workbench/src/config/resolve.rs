@@ -30,7 +30,8 @@ use super::{
     },
     resolved::{
         ChildEnvironment, Config, Connect, ListBounds, PinMode, Purpose, RemoteEndpoint,
-        RemoteProtocol, Selecting, Server, ServerTimes, Share, StdioLaunch, ToolMode, Toolbox, Transport,
+        RemoteProtocol, Selecting, Server, ServerTimes, Share, StdioLaunch, ToolMode, Toolbox,
+        Transport,
     },
     secrets::Secrets,
     transport::{self, Hints, Kind},

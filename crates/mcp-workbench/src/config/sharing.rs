@@ -68,6 +68,7 @@ fn has_same_rules(one: &Server, other: &Server) -> bool {
         times,
         era,
         max_result_chars,
+        result_select,
         list_bounds,
         sanitize,
         pin,
@@ -80,6 +81,7 @@ fn has_same_rules(one: &Server, other: &Server) -> bool {
         && *times == other.times
         && *era == other.era
         && *max_result_chars == other.max_result_chars
+        && *result_select == other.result_select
         && *list_bounds == other.list_bounds
         && *sanitize == other.sanitize
         && *pin == other.pin

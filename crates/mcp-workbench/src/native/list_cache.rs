@@ -4,10 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 #[cfg(test)]
 use ident::ServerName;
-use tokio::{
-    sync::broadcast::error::TryRecvError,
-    time::Instant,
-};
+use tokio::{sync::broadcast::error::TryRecvError, time::Instant};
 
 use super::merged::{Family, Merged};
 use crate::downstream::{Change, Events};

@@ -24,7 +24,9 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     call::{CallContext, ClientHandle, ClientId},
-    downstream::{DeclaredExtensions, Events, ServerFamily, ServerHandle, ToolList},
+    downstream::{
+        Change, DeclaredExtensions, Events, ServerEvent, ServerFamily, ServerHandle, ToolList,
+    },
     era::{CacheHints, EXPERIMENTAL, EXTENSIONS, TASKS_EXTENSION},
     sync::lock,
     toolbox::Toolbox,
