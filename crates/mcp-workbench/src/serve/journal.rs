@@ -2,8 +2,9 @@
 //! the lines that were written to it. The process that waits for the host has the same file open. If the host is killed, the
 //! next host reads it to continue the session and to answer what was not answered.
 //!
-//! One record is written per read and per write, after it. If the host dies between a write and its record, the client
-//! may get a second answer to that request, which clients drop; no request stays without an answer.
+//! One record is written per read and per write, after it. Two gaps of a few microseconds remain: if the host is killed
+//! between a write and its record, the client may get a second answer to that request, which clients drop; if it is
+//! killed between a read and its record, the requests of that read stay without an answer.
 
 use std::{
     fs::File,

@@ -139,7 +139,7 @@ impl Supervisor {
         while let Some(need) = self.next_action().await {
             match need {
                 NextAction::Start => {
-                    if let Err(Panicked) = contain(self.start_and_serve()).await {
+                    if let Err(Panicked) = contain(Box::pin(self.start_and_serve())).await {
                         // The session was dropped by the panic, and its callers got an error.
                         self.fail(ConnectError::Internal);
                     }

@@ -271,28 +271,7 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         request: CallRequest::Tool(request),
         context,
     };
-    match found {
-        Ok(Some((server, true))) => run.check(server, call),
-        // The fast path: without permission rules no call of this server can need consent.
-        Ok(Some((server, false))) => CallStart::Ready(ReadyCall {
-            run,
-            server,
-            call,
-            consent: None,
-        }),
-        Ok(None) => {
-            let shown = (mode == Mode::Native).then(|| names.tool.to_owned());
-            CallStart::Waits(WaitingCall {
-                run,
-                step: Step::Resolve { call, shown },
-            })
-        }
-        Err(error) => {
-            let known = resolve::known_names(workbench, &run.tool, &error);
-            let failure = CallFailure::NotFound { error, known };
-            CallStart::Over(run.finish(None, Err(failure)))
-        }
-    }
+    run.begin(found, call, names.tool)
 }
 
 /// The parts of a call that its operation shows.
@@ -350,6 +329,38 @@ fn renamed(params: &RawJson, shown: &str, original: &ToolName) -> RawJson {
 }
 
 impl Run {
+    /// Goes as far as the call gets without waiting. `found` is the server of its tool and whether it has permission rules,
+    /// or `None` if that is not known yet; `shown` is the name of the tool as the client wrote it.
+    fn begin(
+        self,
+        found: Result<Option<(Arc<ServerHandle>, bool)>, LookupError>,
+        call: Call,
+        shown: &str,
+    ) -> CallStart {
+        match found {
+            Ok(Some((server, true))) => self.check(server, call),
+            // The fast path: without permission rules no call of this server can need consent.
+            Ok(Some((server, false))) => CallStart::Ready(ReadyCall {
+                run: self,
+                server,
+                call,
+                consent: None,
+            }),
+            Ok(None) => {
+                let shown = (self.mode == Mode::Native).then(|| shown.to_owned());
+                CallStart::Waits(WaitingCall {
+                    run: self,
+                    step: Step::Resolve { call, shown },
+                })
+            }
+            Err(error) => {
+                let known = resolve::known_names(&self.workbench, &self.tool, &error);
+                let failure = CallFailure::NotFound { error, known };
+                CallStart::Over(self.finish(None, Err(failure)))
+            }
+        }
+    }
+
     fn check(self, server: Arc<ServerHandle>, mut call: Call) -> CallStart {
         let CallRequest::Tool(request) = &mut call.request else {
             return CallStart::Over(self.finish(None, Err(CallError::Internal.into())));
