@@ -7,8 +7,10 @@
 pub(crate) mod call;
 mod filters;
 mod finder;
+mod registered;
 mod reload;
 mod results;
+mod sharing;
 
 use std::{
     collections::HashSet,
@@ -50,6 +52,7 @@ use filters::Filters;
 pub(crate) use filters::SelectError;
 use finder::{Finder, SEARCH_WAIT};
 pub(crate) use finder::{FoundTool, Search};
+use registered::{register, withheld};
 pub(crate) use reload::{ApplyConfigError, ConfigChanges};
 pub(crate) use results::{PageError, Results, StoredResult};
 
@@ -108,7 +111,7 @@ impl Workbench {
         let pool = pool.for_client(&config);
         let kept = pool.kept();
         let workbench = Self::with_pool(config, pool, Arc::default());
-        let separating = separate_kept(Arc::downgrade(&workbench), kept);
+        let separating = sharing::separate_kept(Arc::downgrade(&workbench), kept);
         workbench.spawn(separating);
         workbench
     }
@@ -550,52 +553,6 @@ impl Workbench {
             }
         }
     }
-}
-
-/// Replaces the servers that are kept for another client, as long as the workbench exists.
-async fn separate_kept(workbench: Weak<Workbench>, mut kept: watch::Receiver<u64>) {
-    let Some(end) = workbench.upgrade().map(|it| it.announcing_end.clone()) else {
-        return;
-    };
-    let separating = async {
-        while kept.changed().await.is_ok() {
-            let Some(workbench) = workbench.upgrade() else {
-                return;
-            };
-            workbench.separate();
-        }
-    };
-    end.run_until_cancelled(separating).await;
-}
-
-/// Registers every tool of an open toolbox, and returns them in the order of the file.
-fn register(registry: &Registry, toolbox: &Toolbox) -> Vec<(Arc<str>, ToolIdentifier, RawJson)> {
-    let mut registered = Vec::new();
-    for (server, list) in toolbox.catalogue().lists() {
-        for tool in list.tools() {
-            let identifier = ToolIdentifier {
-                toolbox: toolbox.name().clone(),
-                server: server.clone(),
-                tool: tool.name.clone(),
-            };
-            let name = registry.register(&identifier);
-            registered.push((name, identifier, tool.definition.clone()));
-        }
-    }
-    registered
-}
-
-/// Returns the withheld tools of an open toolbox, in the order of the file.
-fn withheld(toolbox: &Toolbox) -> Vec<ToolIdentifier> {
-    let catalogue = toolbox.catalogue();
-    let tools = catalogue.lists().iter().flat_map(|(server, list)| {
-        list.withheld.iter().map(|it| ToolIdentifier {
-            toolbox: toolbox.name().clone(),
-            server: server.clone(),
-            tool: it.name.clone(),
-        })
-    });
-    tools.collect()
 }
 
 /// Counts a change each time the server's list changes, until the server's task ends.

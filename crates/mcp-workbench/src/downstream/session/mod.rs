@@ -2,6 +2,7 @@
 //! when the server announces a change, and the server is stopped when it becomes unusable.
 
 pub(crate) mod calls;
+mod end;
 pub(crate) mod health;
 pub(crate) mod hops;
 pub(crate) mod pending;
@@ -35,7 +36,6 @@ use crate::{
         link::{Link, LinkEvent, Origin},
         listing::{ListRules, ToolList},
         pool::Shutdown,
-        process::Exit,
         protocol::{
             local::{self, LocalRequest, untagged},
             replaced::{self, ProtocolCheck},
@@ -59,36 +59,7 @@ use crate::{
     wire::{Answer, Message, Notification, RequestId, Response, id_from_tail},
 };
 
-/// The reason why a session ended.
-pub(crate) enum SessionEnd {
-    Exited(Exit),
-    /// The connection to a remote server was lost.
-    Lost(HttpFault),
-    /// The server became unusable and is stopped.
-    GivenUp(StopReason),
-    /// It was unused for its `idleTimeoutMs`.
-    Idle,
-    /// A command stops it.
-    Stopped,
-    /// The last handle was dropped.
-    Retired,
-    /// A server with a different protocol is at its address now.
-    Replaced,
-    /// The workbench is shutting down, since this moment.
-    Shutdown(Instant),
-}
-
-impl SessionEnd {
-    /// Returns the type of the error, if the session did not end in order.
-    pub(crate) fn error_type(&self) -> Option<&'static str> {
-        match self {
-            Self::Exited(_) => Some("server_exited"),
-            Self::Lost(fault) => Some(fault.code()),
-            Self::GivenUp(_) => Some("server_stopped"),
-            Self::Idle | Self::Stopped | Self::Retired | Self::Replaced | Self::Shutdown(_) => None,
-        }
-    }
-}
+pub(crate) use end::SessionEnd;
 
 /// A connection to a running server.
 pub(crate) struct Session {

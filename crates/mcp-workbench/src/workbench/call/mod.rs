@@ -17,6 +17,7 @@ mod arguments;
 pub(crate) mod budget;
 pub(super) mod consent;
 pub(super) mod oauth;
+mod observed;
 mod resolve;
 pub(super) mod select;
 #[cfg(test)]
@@ -36,11 +37,12 @@ use crate::{
         CallEnd, CallError, CallResult, CallTicket, Outdated, ServerHandle, SignInNeeded,
     },
     era::{self, Era},
-    events::{CallOutcome, CutResult, Event, EventClient, OperationGuard, OperationStart},
+    events::{CallOutcome, CutResult, Event, OperationGuard},
     workbench::Workbench,
 };
 use budget::Origin;
 use consent::{Consent, Permit};
+use observed::{ObservedCall, observe};
 pub(crate) use resolve::LookupError;
 use resolve::{Attempt, Lookup};
 pub(crate) use select::Select;
@@ -272,33 +274,6 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         context,
     };
     run.begin(found, call, names.tool)
-}
-
-/// The parts of a call that its operation shows.
-struct ObservedCall<'a> {
-    tool: &'a ToolIdentifier,
-    arguments: &'a RawJson,
-    /// The parameters as the client wrote them.
-    request: Option<&'a RawJson>,
-}
-
-/// Begins the operation of a call, and puts its span on the call.
-fn observe(
-    workbench: &Workbench,
-    call: &ObservedCall<'_>,
-    context: &mut CallContext,
-) -> OperationGuard {
-    let observed = workbench.observed.begin(OperationStart {
-        method: "tools/call".into(),
-        target: None,
-        tool: Some(call.tool),
-        arguments: Some(call.arguments),
-        params: call.request,
-        meta: context.meta.as_ref(),
-        client: EventClient::of(&*context.client),
-    });
-    context.span = Some(Box::new(observed.span()));
-    observed
 }
 
 /// Returns the identifier that names stand for, whether or not there is such a tool.

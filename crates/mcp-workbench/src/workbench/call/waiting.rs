@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::{
-    CallFailure, CallReply, Mode, ObservedCall, Run, Settled, ToolNames, arguments,
+    CallFailure, CallReply, Mode, Run, Settled, ToolNames, arguments,
     consent::{Consent, Permit},
-    oauth, observe, renamed,
+    oauth,
+    observed::{ObservedCall, observe},
+    renamed,
     resolve::{self, Attempt, Lookup, LookupError},
     select,
 };
