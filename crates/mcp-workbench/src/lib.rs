@@ -35,6 +35,7 @@ mod contain;
 mod dial;
 mod downstream;
 mod era;
+mod jq;
 mod lock;
 mod meta;
 mod native;

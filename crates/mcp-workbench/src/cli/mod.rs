@@ -47,7 +47,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use tracing::level_filters::LevelFilter;
 
 use self::switch::Switch;
-use crate::{config::Environment, telemetry};
+use crate::{config::Environment, jq::worker, telemetry};
 
 /// The program name as a user types it.
 const PROGRAM: &str = "mcp-workbench";
@@ -164,6 +164,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     #[cfg(target_os = "linux")]
     if let Some(done) = be_guard(&arguments) {
         return done;
+    }
+    if matches!(&arguments[..], [_, first] if first == worker::WORKER_ARGUMENT) {
+        return worker::run();
     }
     let environment = Environment::of_process();
     // A completion script passes an unfinished command line, which would not parse.

@@ -97,6 +97,7 @@ pub(super) fn resolve(
             .clone()
             .unwrap_or_else(|| MetaTool::DEFAULT.to_vec()),
         open_detail: raw.open_detail.unwrap_or(Detail::Full),
+        select: raw.select.unwrap_or(false),
         watch: raw.watch.unwrap_or(true),
         cache: environment.cache_directory(),
         state: environment.state_directory(),
@@ -187,6 +188,7 @@ impl Resolver<'_> {
         let stdio = self.stdio(&mut variables, raw);
         let remote = self.remote(&mut variables, raw);
         let filters = self.filters(&mut variables, raw);
+        let result_select = self.result_select(&mut variables, raw);
         let permissions = raw.permissions.as_ref();
         let permissions = permissions.map(|it| self.permissions(&mut variables, it));
         let kind = self.kind(&mut variables, raw);
@@ -213,6 +215,7 @@ impl Resolver<'_> {
             times: times(raw),
             era: era(raw),
             max_result_chars: budget(raw.max_result_chars.or(self.max_result_chars)),
+            result_select,
             list_bounds: list_bounds(raw),
             sanitize: raw.sanitize.unwrap_or(self.sanitize),
             pin: pin_mode(raw.pin).unwrap_or(self.pin),

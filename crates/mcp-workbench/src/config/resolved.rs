@@ -17,7 +17,7 @@ use super::{
     audit::Audit, detail::Detail, filters::ToolFilters, meta_tools::MetaTool, oauth::OAuth,
     permissions::Permissions, secrets::Secrets, sources::MissingValue, written_entry::WrittenEntry,
 };
-use crate::era::Era;
+use crate::{era::Era, jq::Filter};
 
 #[derive(Debug)]
 pub struct Config {
@@ -43,6 +43,8 @@ pub struct Config {
     pub meta_tools: Vec<MetaTool>,
     /// The default `detail` of `open_toolbox`.
     pub open_detail: Detail,
+    /// True if callers may select a part of a result with a filter.
+    pub select: bool,
     /// True if changes of the file are applied while the workbench runs.
     pub watch: bool,
     /// The directory for files that can be recreated, if there is one.
@@ -123,6 +125,8 @@ pub struct Server {
     pub era: Option<Era>,
     /// The maximum length of a result that a client is sent at once; `None` to send results whole.
     pub max_result_chars: Option<usize>,
+    /// The filters for results of calls without their own, by tool.
+    pub(crate) result_select: IndexMap<String, Filter>,
     /// The bounds of its list of tools.
     pub list_bounds: ListBounds,
     /// True if hidden characters in its output are shown by number.

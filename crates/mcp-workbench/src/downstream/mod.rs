@@ -37,6 +37,10 @@ pub(crate) use listing::{Cause, ListWalk, Reviewable, Step, ToolDefinition, Tool
 pub(crate) use oauth::OAuthClient;
 pub(crate) use open_wait::OpenWait;
 pub(crate) use pool::{Pool, Renewal};
+pub(crate) use process::{
+    Exit,
+    worker::{WorkerError, WorkerRun},
+};
 pub(crate) use server::{CallTicket, Phase, ServerHandle, Status, Urgency};
 pub(crate) use session::reply::{CallEnd, CallResult, Outdated, Unfinished};
 pub(crate) use supervisor::cached_list::load_cached_lists;

@@ -21,7 +21,10 @@ use super::{
     event::{Change, ServerEvent},
     link::LinkContext,
     oauth::OAuthContext,
-    process::ProcessTable,
+    process::{
+        ProcessTable,
+        worker::{WorkerEnd, WorkerError, WorkerRun, run_worker},
+    },
     protocol::tasks::open_task,
     server::{ServerHandle, Status},
     supervisor::{Supervisor, SupervisorContext, adapt::Entry},
@@ -160,6 +163,11 @@ impl Pool {
         principal: Principal,
     ) -> Option<(ServerIdentifier, String)> {
         open_task(&self.context.sealer, sealed, principal)
+    }
+
+    /// Runs this program as a short-lived process.
+    pub(crate) async fn run_worker(&self, run: &WorkerRun<'_>) -> Result<WorkerEnd, WorkerError> {
+        run_worker(&self.context.links.processes, run).await
     }
 
     /// Subscribes to the events of all servers.

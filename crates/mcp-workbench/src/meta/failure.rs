@@ -55,6 +55,8 @@ pub(super) enum Failure {
         page: usize,
         error: PageError,
     },
+    /// A filter could not be applied to a stored result.
+    NotSelected { why: String },
     /// No tool is registered under the name.
     NotRegistered { name: String },
 }
@@ -103,7 +105,10 @@ impl Failure {
                 details.insert("server".into(), tool.server.as_str().into());
                 details.insert("tool".into(), tool.tool.as_str().into());
             }
-            Self::InvalidParameters { .. } | Self::NotRead { .. } | Self::NotRegistered { .. } => {}
+            Self::InvalidParameters { .. }
+            | Self::NotRead { .. }
+            | Self::NotSelected { .. }
+            | Self::NotRegistered { .. } => {}
         }
         Value::Object(details)
     }
@@ -117,6 +122,7 @@ impl Failure {
             Self::NotFound { error, .. } => error.code(),
             Self::CallFailed { error, .. } => error.code(),
             Self::NotRead { error, .. } => page_error_code(*error),
+            Self::NotSelected { .. } => "select_failed",
             Self::NotRegistered { .. } => "tool_unknown",
         }
     }
@@ -191,6 +197,7 @@ impl fmt::Display for Failure {
                 page,
                 error,
             } => write!(f, "Error: {}", page_error_text(result, *page, *error)),
+            Self::NotSelected { why } => write!(f, "Error: select was not applied: {why}"),
             Self::NotRegistered { name } if name.matches("__").count() < 2 => write!(
                 f,
                 "Error: Invalid tool name format '{name}'. \

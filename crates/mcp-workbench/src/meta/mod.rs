@@ -44,7 +44,7 @@ impl MetaTool {
         let result = match self {
             Self::OpenToolbox => open_toolbox::run(workbench, arguments, context).await,
             Self::SearchTools => search_tools::run(workbench, arguments, context).await,
-            Self::ReadResult => read_result::run(workbench, arguments, context),
+            Self::ReadResult => read_result::run(workbench, arguments, context).await,
             Self::UseTool => Err(Failure::NotRegistered {
                 name: self.name().to_owned(),
             }),
@@ -98,7 +98,7 @@ pub(crate) fn definitions(workbench: &Workbench) -> Vec<RawJson> {
         MetaTool::OpenToolbox => open_toolbox::definition(workbench),
         MetaTool::UseTool => use_tool::definition(workbench),
         MetaTool::SearchTools => search_tools::definition(workbench),
-        MetaTool::ReadResult => read_result::definition(),
+        MetaTool::ReadResult => read_result::definition(workbench),
     });
     definitions.collect()
 }

@@ -19,8 +19,8 @@ use crate::{
     meta::{self, MetaTool, UseToolParams},
     wire::{CallOutline, Level, Outlined, RequestId},
     workbench::{
-        CallFailure, CallReply, CallStart, LookupError, Mode, ReadyCall, Sent, Settled, ToolCall,
-        ToolNames, WaitingCall, Workbench,
+        CallFailure, CallReply, CallStart, LookupError, Mode, ReadyCall, Select, Sent, Settled,
+        ToolCall, ToolNames, WaitingCall, Workbench,
     },
 };
 
@@ -157,12 +157,13 @@ pub(super) fn begin(
     let passed_on = (has_others || arguments.is_none()).then_some(all);
     let arguments = arguments.unwrap_or_else(|| ObjectText::new().finish());
     let context = requester.into_context(meta.map(|meta| *meta));
-    let start = |context, mode, names, arguments, params| {
+    let start = |context, mode, names, arguments, select| {
         Begun::Call(workbench.start_call(ToolCall {
             mode,
             names,
             arguments,
-            params,
+            params: passed_on.filter(|_| mode == Mode::Native),
+            select,
             context,
         }))
     };
@@ -172,14 +173,16 @@ pub(super) fn begin(
             server: "",
             tool: &name,
         };
-        return start(context, Mode::Native, names, arguments, passed_on);
+        return start(context, Mode::Native, names, arguments, Select::Whole);
     }
     match MetaTool::named(&name).filter(|tool| workbench.has(*tool)) {
         Some(MetaTool::UseTool) => {
-            match UseToolParams::read(&arguments, outline.map(|outline| (all, outline))) {
+            let outlined = outline.map(|outline| (all, outline));
+            match UseToolParams::read(&arguments, outlined, workbench) {
                 Ok(read) => {
                     let arguments = read.arguments.clone();
-                    start(context, Mode::UseTool, read.names(), arguments, None)
+                    let select = read.select.clone().map_or(Select::Default, Select::Filter);
+                    start(context, Mode::UseTool, read.names(), arguments, select)
                 }
                 Err(failure) => Begun::Over(Reply::Own(failure)),
             }
@@ -192,7 +195,7 @@ pub(super) fn begin(
         None if workbench.is_dynamic() => match workbench.registered(&name) {
             Some(tool) => {
                 let names = ToolNames::from(&tool);
-                start(context, Mode::Registered, names, arguments, None)
+                start(context, Mode::Registered, names, arguments, Select::Default)
             }
             None => Begun::Over(Reply::Own(meta::not_registered(&name))),
         },

@@ -54,6 +54,7 @@ fn server(transport: Transport) -> Server {
             idle: None,
         },
         max_result_chars: None,
+        result_select: indexmap::IndexMap::new(),
         list_bounds: ListBounds::default(),
         sanitize: false,
         pin: PinMode::Off,

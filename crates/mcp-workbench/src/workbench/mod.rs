@@ -5,6 +5,7 @@
 //! current one and never wait.
 
 pub(crate) mod call;
+mod filters;
 mod finder;
 mod reload;
 mod results;
@@ -29,6 +30,7 @@ use crate::{
     call::{ClientHandle, ClientId, Owner, Principal},
     config::{Config, MetaTool, ToolMode},
     downstream::{Pool, ServerEvent, ServerHandle, Status, ToolList},
+    jq::Filter,
     lock::{Pins, Scope},
     native::Native,
     offload::{offload, run_blocking},
@@ -37,11 +39,13 @@ use crate::{
 
 pub(crate) use call::Sent;
 pub(crate) use call::{
-    CallFailure, CallReply, CallStart, LookupError, Mode, ReadyCall, Settled, ToolCall, ToolNames,
-    WaitingCall,
-    budget::{Origin, count, fit},
+    CallFailure, CallReply, CallStart, LookupError, Mode, ReadyCall, Select, Settled, ToolCall,
+    ToolNames, WaitingCall,
+    budget::{Origin, count, fit, fit_page},
 };
 use call::{consent::Consents, oauth::open_signing_in};
+use filters::Filters;
+pub(crate) use filters::SelectError;
 use finder::{Finder, SEARCH_WAIT};
 pub(crate) use finder::{FoundTool, Search};
 pub(crate) use reload::{ApplyConfigError, ConfigChanges};
@@ -60,8 +64,9 @@ pub(crate) struct Workbench {
     links: Links,
     /// The state for searching.
     finder: Finder,
-    /// The stored results that were over their budget.
+    /// The stored results of which clients got a part.
     results: Results,
+    filters: Filters,
     audit: AuditLog,
     /// The consents that are valid for longer than one call.
     consents: Consents,
@@ -103,6 +108,7 @@ impl Workbench {
             }
         };
         let results = Results::new(&config);
+        let filters = Filters::new(&config);
         let now = Snapshot { config, toolboxes };
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
@@ -112,6 +118,7 @@ impl Workbench {
             links: Links::default(),
             finder: Finder::default(),
             results,
+            filters,
             audit,
             consents: Consents::default(),
             tools_changed: watch::channel(0).0,
@@ -245,7 +252,16 @@ impl Workbench {
         self.finder.explain(query, tools).await
     }
 
-    /// Returns the stored results that were over their budget.
+    /// Applies a filter to a value. Returns the outputs, one per line.
+    pub(crate) async fn select(
+        &self,
+        filter: &Filter,
+        input: &RawJson,
+    ) -> Result<String, SelectError> {
+        filters::run(self, filter, input).await
+    }
+
+    /// Returns the stored results of which clients got a part.
     pub(crate) fn results(&self) -> &Results {
         &self.results
     }

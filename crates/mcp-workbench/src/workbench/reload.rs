@@ -89,7 +89,8 @@ pub(super) fn reload(
     let mut changes = ConfigChanges {
         has_new_meta_tools: workbench.native.is_none()
             && (before.config.meta_tools != config.meta_tools
-                || before.config.open_detail != config.open_detail),
+                || before.config.open_detail != config.open_detail
+                || before.config.select != config.select),
         needs_restart: restore_fixed_settings(&before.config, &mut config),
         ..ConfigChanges::default()
     };
@@ -100,6 +101,7 @@ pub(super) fn reload(
     let now = Arc::new(next(workbench, &before, config, files, &mut changes));
     workbench.now.send_replace(Arc::clone(&now));
     workbench.results.adapt(&now.config);
+    workbench.filters.adapt(&now.config);
     workbench.links.retain_servers(|server| {
         let toolbox = now.config.toolboxes.get(&server.toolbox);
         toolbox.is_some_and(|toolbox| toolbox.servers.contains_key(&server.server))

@@ -27,6 +27,7 @@ const LAYERS: &[&str] = &[
     "config",
     "call",
     "budget",
+    "jq",
     "era",
     "dial",
     "pipe",

@@ -45,6 +45,7 @@ mod scanner;
 mod scenarios;
 mod search;
 mod secrets;
+mod select;
 mod server_cache;
 mod shutdown;
 mod starting;

@@ -37,7 +37,7 @@ use crate::{
     downstream::{Phase, ServerHandle, Urgency},
     meta::{self, MetaTool},
     visible::{escaped, visible},
-    workbench::{CallReply, Mode, ToolCall, ToolNames, Workbench},
+    workbench::{CallReply, Mode, Select, ToolCall, ToolNames, Workbench},
 };
 
 /// The exit code for a result with `isError`.
@@ -225,6 +225,7 @@ async fn call(
         names: ToolNames::from(&tool),
         arguments,
         params: None,
+        select: Select::Whole,
         context: context(),
     });
     match call.run().await {

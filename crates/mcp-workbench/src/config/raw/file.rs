@@ -102,6 +102,7 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
             "connect" => config.connect = connect(reader, &entry.node),
             "watch" => config.watch = reader.flag(&entry.node),
             "maxResultChars" => config.max_result_chars = reader.budget(&entry.node),
+            "select" => config.select = reader.flag(&entry.node),
             "sanitize" => config.sanitize = reader.flag(&entry.node),
             "attributeQuestions" => {
                 config.attribute_questions = reader.flag(&entry.node);

@@ -111,6 +111,7 @@ fn read_key(reader: &mut Reader<'_>, server: &mut RawServer, key: ServerKey, nod
         ServerKey::MaxCallMs => server.max_call_ms = milliseconds(reader, node),
         ServerKey::IdleTimeoutMs => server.idle_timeout_ms = milliseconds(reader, node),
         ServerKey::MaxResultChars => server.max_result_chars = reader.budget(node),
+        ServerKey::ResultSelect => server.result_select = Some(result_select(reader, node)),
         ServerKey::MaxTools => server.max_tools = number_within(reader, node, TOOLS),
         ServerKey::MaxToolListBytes => {
             server.max_tool_list_bytes = number_within(reader, node, TOOL_LIST_BYTES);
@@ -152,6 +153,12 @@ fn headers(reader: &mut Reader<'_>, node: &Node<'_>) -> IndexMap<String, Text> {
             reader.report_value(value, ValueFault::LineBreak);
         }
         Some(text)
+    })
+}
+
+fn result_select(reader: &mut Reader<'_>, node: &Node<'_>) -> IndexMap<String, Text> {
+    named(reader, node, Named::Tool, |reader, value| {
+        reader.filled_text(value, "filter")
     })
 }
 

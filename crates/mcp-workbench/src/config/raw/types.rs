@@ -92,6 +92,9 @@ pub(in crate::config) struct RawConfig {
     /// or without it, results are sent whole. A server may have its own.
     #[cfg_attr(test, schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}], "default" = 0)))]
     pub(in crate::config) max_result_chars: Option<u64>,
+    /// Let callers of `use_tool` and `read_result` select a part of a result with a jq filter.
+    #[cfg_attr(test, schemars(extend("default" = false)))]
+    pub(in crate::config) select: Option<bool>,
     /// Show hidden characters in the output of servers (escape sequences, control characters, characters that change
     /// the direction of text, and the TAG block) by number, such as `⟦U+001B⟧`. A server may have its own.
     #[cfg_attr(test, schemars(extend("default" = false)))]
@@ -301,6 +304,10 @@ pub(in crate::config) struct RawServer {
     /// it, the `maxResultChars` of the file applies.
     #[cfg_attr(test, schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}])))]
     pub(in crate::config) max_result_chars: Option<u64>,
+    /// jq filters by tool name, for results of calls without a filter of their own. A client gets what they select; the
+    /// whole result can be read for a while.
+    #[cfg_attr(test, schemars(extend("propertyNames" = {"pattern": "\\S"})))]
+    pub(in crate::config) result_select: Option<IndexMap<String, Text>>,
     /// The maximum number of tools of this server. Further ones are not listed, and `open_toolbox` reports this in
     /// `_errors`.
     #[cfg_attr(test, schemars(range(min = 1, max = 100_000), extend("default" = 10_000)))]

@@ -11,6 +11,7 @@ mod linux;
 mod portable;
 #[cfg(target_os = "linux")]
 mod sweep;
+pub(super) mod worker;
 
 use std::{fmt, process::Command, sync::Arc, time::Duration};
 

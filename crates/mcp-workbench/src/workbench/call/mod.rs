@@ -6,15 +6,17 @@
 //! 4. send; the server's task checks filters, scanner, pins, permissions and the consent against the definition that its
 //!    instance announced, at that moment,
 //! 5. offer to sign in, if the server wants that, and send again ([`sign_in`]),
-//! 6. record resource links, apply the result budget ([`budget`]), end the audit entry and reply.
+//! 6. end the audit entry, apply the caller's filter ([`select`]),
+//! 7. record resource links, apply the result budget ([`budget`]) and reply.
 //!
 //! No step waits. A call that has to wait for something (the start of a server, a consent, a sign-in, a question or a
-//! task of a server) becomes a [`WaitingCall`], which is the only part that runs as a future.
+//! task of a server, a filter) becomes a [`WaitingCall`], which is the only part that runs as a future.
 
 pub(crate) mod budget;
 pub(super) mod consent;
 pub(super) mod oauth;
 mod resolve;
+pub(super) mod select;
 #[cfg(test)]
 pub(crate) mod test_call;
 mod waiting;
@@ -39,6 +41,7 @@ use budget::Origin;
 use consent::{Consent, Permit};
 pub(crate) use resolve::LookupError;
 use resolve::{Attempt, Lookup};
+pub(crate) use select::Select;
 use waiting::Step;
 pub(crate) use waiting::WaitingCall;
 
@@ -91,6 +94,8 @@ pub(crate) struct ToolCall<'a> {
     pub arguments: RawJson,
     /// All parameters, which native mode passes on.
     pub params: Option<&'a RawJson>,
+    /// The filter for the result.
+    pub select: Select,
     /// The caller, and what it attached.
     pub context: CallContext,
 }
@@ -174,6 +179,7 @@ struct Run {
     header_repeats: u32,
     /// Set once the user was offered to sign in for it: once is enough.
     was_offered: bool,
+    select: Select,
 }
 
 /// A call that can be sent.
@@ -201,6 +207,7 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         names,
         arguments,
         params,
+        select,
         context,
     } = call;
     let found = resolve::look_up(workbench, mode, names, Attempt::First, &context.client);
@@ -230,6 +237,7 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         checks: 0,
         header_repeats: 0,
         was_offered: false,
+        select,
     };
     let request = ToolRequest {
         name: run.tool.tool.clone(),
@@ -370,12 +378,27 @@ impl Run {
                 self.audit = None;
                 return Settled::Over(self.finish(None, Err(CallError::Internal.into())));
             }
-            CallEnd::Over { result, .. } => {
-                let result = result.map_err(CallFailure::Failed);
-                return Settled::Over(self.finish(consent.as_deref(), result));
-            }
+            CallEnd::Over { result, .. } => return self.over(consent.as_deref(), result),
         };
         Settled::Waits(WaitingCall { run: self, step })
+    }
+
+    /// Takes the outcome of a call. A result with a filter waits for that.
+    fn over(mut self, consent: Option<&Consent>, result: Result<CallResult, CallError>) -> Settled {
+        match (self.filter(), result) {
+            (Some(filter), Ok(result)) => {
+                // The call is over, even if the client goes away while its filter runs.
+                self.record_end(consent, Ok(&result));
+                Settled::Waits(WaitingCall {
+                    run: self,
+                    step: Step::Select { filter, result },
+                })
+            }
+            (_, result) => {
+                let result = result.map_err(CallFailure::Failed);
+                Settled::Over(self.finish(consent, result))
+            }
+        }
     }
 
     /// Returns whether the user can be offered to sign in for this call.
@@ -384,21 +407,26 @@ impl Run {
         may_offer && oauth::can_offer(server, needed, &self.client)
     }
 
-    /// Takes the last steps: records links, applies the budget, ends the audit entry and replies.
+    /// Ends the audit entry, and records a round of questions that a consent covers.
+    fn record_end(&mut self, consent: Option<&Consent>, result: Result<&CallResult, &CallFailure>) {
+        if let (Some(consent), Ok(result)) = (consent, result) {
+            self.workbench.consents.record_round(consent, &result.json);
+        }
+        if let Some(audit) = self.audit.take() {
+            audit.end(match result {
+                Ok(result) => AuditOutcome::with(&result.json, result.marks),
+                Err(failure) => AuditOutcome::failed(failure.code()),
+            });
+        }
+    }
+
+    /// Takes the last steps: ends the audit entry, records links, applies the budget and replies.
     fn finish(
         mut self,
         consent: Option<&Consent>,
         result: Result<CallResult, CallFailure>,
     ) -> CallReply {
-        if let (Some(consent), Ok(result)) = (consent, &result) {
-            self.workbench.consents.record_round(consent, &result.json);
-        }
-        if let Some(audit) = self.audit.take() {
-            audit.end(match &result {
-                Ok(result) => AuditOutcome::with(&result.json, result.marks),
-                Err(failure) => AuditOutcome::failed(failure.code()),
-            });
-        }
+        self.record_end(consent, result.as_ref());
         match result {
             Ok(result) => CallReply::Result(self.reply(result)),
             Err(CallFailure::Failed(CallError::Refused { error, .. }))

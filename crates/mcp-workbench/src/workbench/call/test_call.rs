@@ -33,6 +33,7 @@ pub(crate) fn ready_call(
         checks: 0,
         header_repeats: 0,
         was_offered: false,
+        select: super::Select::Default,
     };
     ReadyCall {
         run,

@@ -7,10 +7,12 @@ use super::{
     consent::{Consent, Permit},
     oauth, renamed,
     resolve::{self, Attempt, Lookup, LookupError},
+    select,
 };
 use crate::{
     call::{Call, CallRequest},
     downstream::{CallError, CallResult, ServerHandle, Unfinished},
+    jq::Filter,
     policy::permissions::NotPermitted,
     workbench::Workbench,
 };
@@ -42,6 +44,8 @@ pub(super) enum Step {
         call: Call,
         error: CallError,
     },
+    /// The server has answered, and a filter has to be applied to the result.
+    Select { filter: Filter, result: CallResult },
 }
 
 impl WaitingCall {
@@ -77,7 +81,15 @@ impl WaitingCall {
                 } => {
                     let result = call.follow(&server).await;
                     let result = result.map(|json| CallResult::new(json, run.client.era()));
-                    return run.finish(consent.as_deref(), result.map_err(CallFailure::Failed));
+                    match run.over(consent.as_deref(), result) {
+                        Settled::Over(reply) => return reply,
+                        Settled::Waits(waiting) => Self { run, step } = waiting,
+                    }
+                    continue;
+                }
+                Step::Select { filter, result } => {
+                    let selected = select::apply(&run, &filter, result.json).await;
+                    return run.finish(None, Ok(CallResult::new(selected, result.era)));
                 }
             };
             let (consent, call) = match permit(&run, &server, call).await {
