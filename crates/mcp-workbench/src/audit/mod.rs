@@ -77,6 +77,7 @@ impl AuditLog {
             let format = LineFormat {
                 secrets: secrets_of(config),
                 arguments: audit.arguments,
+                client: config.client.clone(),
             };
             (audit, format)
         });

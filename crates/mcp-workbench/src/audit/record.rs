@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use ident::ToolIdentifier;
+use ident::{ClientName, ToolIdentifier};
 use rawjson::RawJson;
 use tokio::time::Instant;
 
@@ -47,6 +47,8 @@ pub(super) struct LineFormat {
     /// Values that must not be in the log.
     pub(super) secrets: Secrets,
     pub(super) arguments: AuditArguments,
+    /// The client that is served, if it is one of the configuration.
+    pub(super) client: Option<ClientName>,
 }
 
 pub(super) struct Record {
@@ -156,7 +158,7 @@ impl Record {
         line.extend_from_slice(br#"{"time":""#);
         write_time(line, self.time);
         line.extend_from_slice(br#"","client":{"#);
-        self.write_client(line);
+        self.write_client(line, format);
         line.extend_from_slice(b"},");
         self.request.write_tool(line, format);
         line.extend_from_slice(br#","outcome":""#);
@@ -180,7 +182,12 @@ impl Record {
     }
 
     /// Appends the client. Of a token only its existence is recorded.
-    fn write_client(&self, line: &mut Vec<u8>) {
+    fn write_client(&self, line: &mut Vec<u8>, format: &LineFormat) {
+        if let Some(client) = &format.client {
+            line.extend_from_slice(br#""as":"#);
+            write_text(line, client.as_str());
+            line.push(b',');
+        }
         if let Some(name) = &self.client.name {
             line.extend_from_slice(br#""name":"#);
             write_text(line, name);

@@ -13,7 +13,11 @@ fn raw(text: &str) -> RawJson {
 pub(in crate::audit) fn format(arguments: AuditArguments) -> LineFormat {
     let mut secrets = Secrets::default();
     secrets.add("TOKEN", "hunter2-hunter2");
-    LineFormat { secrets, arguments }
+    LineFormat {
+        secrets,
+        arguments,
+        client: None,
+    }
 }
 
 /// Returns the record of a call that has ended.

@@ -43,7 +43,7 @@ use std::{
 };
 
 use ::demo::DemoServer;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum, error::ErrorKind};
 use tracing::level_filters::LevelFilter;
 
 use self::switch::Switch;
@@ -66,6 +66,10 @@ struct Arguments {
     /// Log level on stderr [default: info while serving, error elsewhere]
     #[arg(long, value_name = "LEVEL", global = true)]
     log_level: Option<LogLevel>,
+
+    /// Serve only what this client of the configuration may use
+    #[arg(long = "as", value_name = "NAME")]
+    client: Option<String>,
 
     #[command(subcommand)]
     command: Option<Command>,
@@ -178,6 +182,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return output::usage(&usage::with_suggestion(error)),
     };
+    let may_serve = matches!(&arguments.command, None | Some(Command::Serve(_)));
+    if arguments.client.is_some() && !may_serve {
+        let error = Arguments::command().error(
+            ErrorKind::ArgumentConflict,
+            "--as is an option of serving: `mcp-workbench --as NAME`, or `mcp-workbench serve --as NAME`",
+        );
+        return output::usage(&error);
+    }
     let colour = environment
         .variable("NO_COLOR")
         .is_none_or(std::ffi::OsStr::is_empty);
@@ -189,7 +201,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     telemetry::start_logging(level.into(), colour);
     let config = arguments.config.as_deref();
     let done = match arguments.command {
-        None => serve::run_stdio(config, &environment),
+        None => serve::run_stdio(config, arguments.client, &environment),
+        Some(Command::Serve(serve)) => serve::run(config, serve, arguments.client, &environment),
         Some(command) => run(command, config, &environment),
     };
     match done {
@@ -200,7 +213,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn run(command: Command, config: Option<&Path>, environment: &Environment) -> CommandResult {
     match command {
-        Command::Serve(arguments) => serve::run(config, arguments, environment),
+        Command::Serve(arguments) => serve::run(config, arguments, None, environment),
         Command::Init(arguments) => init::run(config, &arguments, environment),
         Command::Import(arguments) => import::run(config, &arguments, environment),
         Command::Install(arguments) => install::run(config, &arguments, environment),

@@ -6,8 +6,8 @@ use thiserror::Error;
 use tokio::time::sleep;
 
 use super::{
-    configuration::{ConfigurationError, UnknownName, load_file_again},
-    serve::show_natively,
+    configuration::{ConfigurationError, load_file_again},
+    serve::{PartError, ServedPart},
 };
 use crate::{
     config::{Environment, FileWatch, Fingerprint, Loaded, wait_for_writer},
@@ -24,8 +24,8 @@ const FIRST_CHECK_DELAY: Duration = Duration::from_millis(250);
 pub(super) struct Source {
     pub(super) file: PathBuf,
     pub(super) environment: Environment,
-    /// The toolbox of `--native`.
-    pub(super) native: Option<String>,
+    /// The part of the file that is served.
+    pub(super) part: ServedPart,
     /// The fingerprint of the file content that was loaded.
     pub(super) fingerprint: Fingerprint,
 }
@@ -40,9 +40,9 @@ enum ReloadError {
     NoThread(#[from] io::Error),
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
-    /// The toolbox of `--native` is not in it.
+    /// The client or the toolbox that is served is not in it.
     #[error(transparent)]
-    Native(#[from] UnknownName),
+    Part(#[from] PartError),
     /// It is valid, but cannot be applied to the running workbench.
     #[error(transparent)]
     Apply(#[from] ApplyConfigError),
@@ -53,8 +53,9 @@ impl Source {
     async fn load(self: &Arc<Self>) -> Result<Loaded, ReloadError> {
         let source = Arc::clone(self);
         run_blocking(move || {
-            let loaded = load_file_again(&source.file, &source.environment)?;
-            Ok(show_natively(loaded, source.native.as_deref())?)
+            let mut loaded = load_file_again(&source.file, &source.environment)?;
+            loaded.config = source.part.of(loaded.config)?;
+            Ok(loaded)
         })
         .await?
     }

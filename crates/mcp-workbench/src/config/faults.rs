@@ -215,6 +215,8 @@ pub enum ReferenceFault {
 pub enum Scope {
     File,
     Toolbox,
+    /// An entry of `clients`.
+    Client,
     /// An entry of `mcpServers`.
     Server,
     /// The `permissions` of a server.

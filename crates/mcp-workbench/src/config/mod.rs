@@ -8,6 +8,7 @@
 //! reads the state of the process. A [`FileWatch`] reports when the files may have changed.
 
 mod access;
+mod as_client;
 mod audit;
 mod child_env;
 mod detail;
@@ -38,6 +39,7 @@ mod watch;
 mod written_entry;
 
 pub(crate) use access::{AccessFault, foreign_writer};
+pub(crate) use as_client::{ClientError, as_client};
 pub(crate) use audit::{Audit, AuditArguments};
 pub(crate) use child_env::EnvFileError;
 pub(crate) use detail::Detail;

@@ -29,6 +29,7 @@ pub enum Named {
     Header,
     /// A tool in `resultSelect`.
     Tool,
+    Client,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,6 +190,7 @@ impl fmt::Display for Named {
             Self::Variable => "variable",
             Self::Header => "header",
             Self::Tool => "tool",
+            Self::Client => "client",
         })
     }
 }

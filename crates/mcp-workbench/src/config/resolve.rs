@@ -88,6 +88,13 @@ pub(super) fn resolve(
             .and_then(|limit| usize::try_from(limit).ok())
             .unwrap_or(DEFAULT_NAME_LIMIT),
         toolboxes,
+        clients: raw
+            .clients
+            .iter()
+            .flatten()
+            .map(|(name, client)| (name.as_str().into(), resolver.client(client)))
+            .collect(),
+        client: None,
         auto_open: raw.auto_open.unwrap_or(false),
         open_wait: raw
             .open_wait_ms

@@ -10,16 +10,17 @@ use std::{
     time::Duration,
 };
 
-use ident::{ServerName, ToolboxName};
+use ident::{ClientName, ServerName, ToolboxName};
 use indexmap::IndexMap;
 
 use super::{
-    audit::Audit, detail::Detail, filters::ToolFilters, meta_tools::MetaTool, oauth::OAuth,
-    permissions::Permissions, secrets::Secrets, sources::MissingValue, written_entry::WrittenEntry,
+    as_client::ConfiguredClient, audit::Audit, detail::Detail, filters::ToolFilters,
+    meta_tools::MetaTool, oauth::OAuth, permissions::Permissions, secrets::Secrets,
+    sources::MissingValue, written_entry::WrittenEntry,
 };
 use crate::{era::Era, jq::Filter};
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Config {
     /// The file, for messages.
     pub file: PathBuf,
@@ -35,6 +36,10 @@ pub struct Config {
     pub attribute_questions: Option<bool>,
     /// The toolboxes, in the order of the file.
     pub toolboxes: IndexMap<ToolboxName, Arc<Toolbox>>,
+    /// The clients with toolboxes, permissions and a budget of their own.
+    pub clients: IndexMap<ClientName, ConfiguredClient>,
+    /// The client that this configuration was made for; `None` for every other.
+    pub client: Option<ClientName>,
     /// True if `use_tool` opens a toolbox that is not open.
     pub auto_open: bool,
     /// The time that an open waits for the other servers of a toolbox once one of them is up.
@@ -88,7 +93,7 @@ pub enum ToolMode {
 }
 
 /// A named set of servers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Toolbox {
     pub name: ToolboxName,
     /// The purpose, in the user's words; empty if there is no description.
@@ -110,7 +115,7 @@ pub enum Connect {
 }
 
 /// One server of one toolbox.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     pub name: ServerName,
     /// The transport, or the reason why there is none.
@@ -202,7 +207,7 @@ impl Default for ListBounds {
 }
 
 /// The transport of a server.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
     /// A child process that communicates over its stdin and stdout.
     Stdio(StdioLaunch),
@@ -213,7 +218,7 @@ pub enum Transport {
 }
 
 /// The settings for starting a child process.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct StdioLaunch {
     /// The program: a bare name to look up in the child's PATH, or an absolute path.
     pub command: String,
@@ -243,7 +248,7 @@ pub struct ChildEnvironment {
 }
 
 /// The settings for connecting to a remote server.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct RemoteEndpoint {
     pub url: String,
     /// The headers of every request.

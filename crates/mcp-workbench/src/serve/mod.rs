@@ -53,6 +53,18 @@ enum ClientLocation {
 }
 
 impl ServeContext {
+    /// Creates the contexts of several workbenches, which share what is bounded for all clients.
+    fn all(workbenches: Vec<Arc<Workbench>>, location: ClientLocation) -> Vec<Self> {
+        let (parked, listeners) = (Arc::default(), Arc::new(Semaphore::new(MAX_LISTENERS)));
+        let contexts = workbenches.into_iter().map(|workbench| Self {
+            workbench,
+            parked: Arc::clone(&parked),
+            listeners: Arc::clone(&listeners),
+            location,
+        });
+        contexts.collect()
+    }
+
     fn new(workbench: Arc<Workbench>, location: ClientLocation) -> Self {
         Self {
             location,

@@ -14,6 +14,7 @@ mod clients;
 mod commands;
 mod completions;
 mod configuration;
+mod configured_clients;
 mod corpus;
 mod docs;
 mod dynamic;

@@ -125,10 +125,13 @@ impl Scope {
                     .into()
             }
             Self::File => format!(
-                "{REMOVE} `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `openWaitMs`, \
+                "{REMOVE} `toolboxes`, `clients`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `openWaitMs`, \
                  `metaTools`, `openDetail`, `connect`, `watch`, `maxResultChars`, `select`, `sanitize`, `attributeQuestions`, `pin`, `audit` and `$schema`"
             ),
             Self::Toolbox => format!("{REMOVE} `description`, `mcpServers` and `connect`"),
+            Self::Client => {
+                "remove it; known keys: `toolboxes`, `permissions` and `maxResultChars`".into()
+            }
             Self::Permissions => "remove it; known keys: `allow`, `ask` and `deny`".into(),
             Self::Audit => {
                 "remove it; known keys: `file`, `maxBytes`, `files` and `arguments`".into()

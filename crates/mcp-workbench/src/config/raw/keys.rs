@@ -4,6 +4,7 @@
 /// The keys of the whole file.
 pub(super) const FILE_KEYS: &[&str] = &[
     "toolboxes",
+    "clients",
     "toolMode",
     "nativeToolbox",
     "toolNameLimit",
@@ -28,6 +29,9 @@ pub(super) const TOOLBOX_KEYS: &[&str] = &["description", "mcpServers", "connect
 
 /// The keys that every toolbox should have. A toolbox without a description works, with a warning.
 pub(super) const NEEDED_TOOLBOX_KEYS: &[&str] = &["description", "mcpServers"];
+
+/// The keys of a client.
+pub(super) const CLIENT_KEYS: &[&str] = &["toolboxes", "permissions", "maxResultChars"];
 
 /// The keys of `permissions`.
 pub(super) const PERMISSION_KEYS: &[&str] = &["allow", "ask", "deny"];

@@ -13,8 +13,8 @@ pub(super) use self::{
     oauth::{RawGrant, RawOAuth, RawOAuthDetails, RawSigningAlgorithm},
     reader::{Node, Reader, json_type, member},
     types::{
-        RawAudit, RawAuditArguments, RawAuditDetails, RawCommand, RawConfig, RawConnect, RawEra,
-        RawInheritEnv, RawPermissions, RawPin, RawServer, RawToolMode, RawToolbox, Text,
+        RawAudit, RawAuditArguments, RawAuditDetails, RawClient, RawCommand, RawConfig, RawConnect,
+        RawEra, RawInheritEnv, RawPermissions, RawPin, RawServer, RawToolMode, RawToolbox, Text,
     },
 };
 

@@ -52,6 +52,10 @@ pub(in crate::config) struct RawConfig {
     /// The toolboxes by name, in the order in which they are shown.
     #[cfg_attr(test, schemars(extend("propertyNames" = {"pattern": "\\S"})))]
     pub(in crate::config) toolboxes: IndexMap<String, RawToolbox>,
+    /// Clients by name, each with toolboxes, permissions and a budget of its own. A client gets its name by `--as NAME`, or
+    /// by the token that it has over HTTP.
+    #[cfg_attr(test, schemars(extend("propertyNames" = {"pattern": "\\S"})))]
+    pub(in crate::config) clients: Option<IndexMap<String, RawClient>>,
     /// The way in which the client sees tools.
     #[cfg_attr(test, schemars(extend("default" = "proxy")))]
     pub(in crate::config) tool_mode: Option<RawToolMode>,
@@ -108,6 +112,24 @@ pub(in crate::config) struct RawConfig {
     /// The audit log of tool calls: `true`, or its settings.
     #[cfg_attr(test, schemars(extend("default" = false)))]
     pub(in crate::config) audit: Option<RawAudit>,
+}
+
+/// The part of the configuration that one client gets.
+#[derive(Debug, Default)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(
+    rename = "Client",
+    rename_all = "camelCase",
+    extend("patternProperties" = {"^_": true}, "additionalProperties" = false)
+))]
+pub(in crate::config) struct RawClient {
+    /// The names of its toolboxes. Without it, all.
+    pub(in crate::config) toolboxes: Option<Vec<Text>>,
+    /// Rules for the tools of all of its servers, besides the rules of each server. The stricter counts.
+    pub(in crate::config) permissions: Option<RawPermissions>,
+    /// The maximum number of characters of a result that it is sent at once, in place of that of the servers.
+    #[cfg_attr(test, schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}])))]
+    pub(in crate::config) max_result_chars: Option<u64>,
 }
 
 /// Turns the audit log of tool calls on or off, or configures it.

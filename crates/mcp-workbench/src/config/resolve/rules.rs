@@ -1,4 +1,4 @@
-//! Resolves permissions, filters for results and the audit log.
+//! Resolves clients, permissions, filters for results and the audit log.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,14 @@ use indexmap::IndexMap;
 use super::{EntryVariables, Resolver, clean};
 use crate::{
     config::{
+        as_client::ConfiguredClient,
         audit::{Audit, AuditArguments, DEFAULT_FILE, DEFAULT_FILES, DEFAULT_MAX_BYTES},
         permissions::{PermissionRule, Permissions},
         problems::{SourceLocation, ValueFault},
-        raw::{RawAudit, RawAuditArguments, RawAuditDetails, RawPermissions, RawServer, Text},
+        raw::{
+            RawAudit, RawAuditArguments, RawAuditDetails, RawClient, RawPermissions, RawServer,
+            Text,
+        },
     },
     jq::Filter,
 };
@@ -26,6 +30,24 @@ impl Resolver<'_> {
             allow: raw.allow.as_ref().map(|rules| self.rules(variables, rules)),
             ask: self.rules(variables, raw.ask.as_deref().unwrap_or_default()),
             deny: self.rules(variables, raw.deny.as_deref().unwrap_or_default()),
+            client: None,
+        }
+    }
+
+    /// Returns a client of the configuration.
+    pub(super) fn client(&mut self, raw: &RawClient) -> ConfiguredClient {
+        let variables = &mut EntryVariables::default();
+        let toolboxes = raw.toolboxes.as_ref();
+        let permissions = raw.permissions.as_ref();
+        ConfiguredClient {
+            toolboxes: toolboxes.map(|names| {
+                let names = names.iter().map(|name| name.written.as_str().into());
+                names.collect()
+            }),
+            permissions: permissions
+                .map(|it| self.permissions(variables, it))
+                .unwrap_or_default(),
+            max_result_chars: raw.max_result_chars.map(|it| super::budget(Some(it))),
         }
     }
 

@@ -61,6 +61,8 @@ fn config(toolboxes: &[Written]) -> Config {
         open_wait: std::time::Duration::from_secs(15),
         meta_tools: MetaTool::DEFAULT.to_vec(),
         open_detail: config::Detail::Full,
+        clients: indexmap::IndexMap::new(),
+        client: None,
         select: false,
         watch: true,
         cache: None,

@@ -35,7 +35,10 @@ use crate::{
 };
 
 pub(super) struct Endpoint {
-    pub(super) context: ServeContext,
+    /// The contexts: the first for every client, the others for clients of the configuration.
+    pub(super) contexts: Vec<ServeContext>,
+    /// The context of the holder of each token.
+    pub(super) context_of_token: Vec<usize>,
     pub(super) sessions: Sessions,
     pub(super) stateless: Arc<Stateless>,
     /// A permit for every MiB of all bodies that are being read.
@@ -87,6 +90,15 @@ impl Endpoint {
             (HEALTH_PATH, _) => Err(Refusal::OnlyRead),
             _ => Err(Refusal::NotFound),
         }
+    }
+
+    /// Returns the context of a principal.
+    pub(super) fn context(&self, principal: Principal) -> &ServeContext {
+        let position = match principal {
+            Principal::Holder(token) => self.context_of_token.get(token).copied(),
+            Principal::Local | Principal::Anybody => None,
+        };
+        &self.contexts[position.unwrap_or(0)]
     }
 
     /// Returns the streams of all sessions, and of all requests without one.
@@ -180,7 +192,7 @@ async fn take_stateless(
     } = posted;
     match message {
         Message::Request(request) => {
-            let (stateless, context) = (&endpoint.stateless, &endpoint.context);
+            let (stateless, context) = (&endpoint.stateless, endpoint.context(caller.principal));
             let request = StatelessRequest {
                 request,
                 outline,
@@ -249,7 +261,8 @@ async fn begin_session(
         }
         _ => return Err(Refusal::NoSession),
     };
-    let session = Session::new(endpoint.context.clone(), caller.principal, &endpoint.unread);
+    let context = endpoint.context(caller.principal).clone();
+    let session = Session::new(context, caller.principal, &endpoint.unread);
     let stream = session.begin_stream()?;
     let place = ReplyPlace::Line(ClientOutput::Stream(stream.clone()));
     let outline = CallOutline::default();

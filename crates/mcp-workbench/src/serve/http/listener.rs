@@ -24,6 +24,7 @@ use super::{
     sessions::Sessions,
     stateless::Stateless,
     timed_stream::TimedStream,
+    tokens::Tokens,
     unread::{self, UnreadBudget},
 };
 use crate::{
@@ -57,8 +58,13 @@ impl HttpListener {
         self.address
     }
 
-    /// Serves until `stop` is done; then ends all servers.
-    pub(crate) async fn serve(self, workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
+    /// Serves until `stop` is done; then ends all servers. The first workbench is for every client, the others are for
+    /// the clients of the configuration that have tokens, in the order of [`Tokens::clients`].
+    pub(crate) async fn serve(
+        self,
+        workbenches: Vec<Arc<Workbench>>,
+        stop: impl Future<Output = ()>,
+    ) {
         // A proxy may forward requests from other machines, so the location of the client is unknown.
         let location = if self.address.ip().is_loopback() && self.options.hosts.is_empty() {
             ClientLocation::Local
@@ -66,6 +72,10 @@ impl HttpListener {
             ClientLocation::Unknown
         };
         let unread = Arc::<UnreadBudget>::default();
+        let tokens = self.options.tokens.as_ref();
+        let context_of_token = tokens.map(Tokens::client_positions).unwrap_or_default();
+        let contexts = ServeContext::all(workbenches, location);
+        let parked = Arc::clone(&contexts[0].parked);
         let server = Arc::new(Server {
             guard: Guard {
                 address: self.address,
@@ -73,7 +83,8 @@ impl HttpListener {
                 tokens: self.options.tokens,
             },
             endpoint: Arc::new(Endpoint {
-                context: ServeContext::new(workbench, location),
+                contexts,
+                context_of_token,
                 sessions: Sessions::new(self.options.session_timeout),
                 stateless: Stateless::new(&unread),
                 body_room: Arc::new(Semaphore::new(MAX_BODIES_MIB)),
@@ -85,7 +96,7 @@ impl HttpListener {
         });
         tokio::select! {
             () = server.accept(self.listener, stop) => {}
-            () = server.endpoint.context.parked.expire() => {}
+            () = parked.expire() => {}
         }
         server.end().await;
     }
@@ -222,7 +233,10 @@ impl Server {
     async fn end(&self) {
         let since = Instant::now();
         self.ending.cancel();
-        self.endpoint.context.workbench.stop_announcing();
+        let contexts = &self.endpoint.contexts;
+        for context in contexts {
+            context.workbench.stop_announcing();
+        }
         let sessions = self.endpoint.sessions.all();
         for session in &sessions {
             session.stop_announcing();
@@ -238,12 +252,17 @@ impl Server {
             }
         };
         let _ = timeout_at(since + DRAIN_TIMEOUT, all_answered()).await;
-        let servers = self.endpoint.context.workbench.shut_down(since);
+        let ending = TaskTracker::new();
+        for context in contexts {
+            let workbench = Arc::clone(&context.workbench);
+            ending.spawn(async move { workbench.shut_down(since).await });
+        }
+        ending.close();
         let answers = timeout_at(since + DRAIN_TIMEOUT + FLUSH_TIMEOUT, async {
             all_answered().await;
             self.tasks.close();
             self.tasks.wait().await;
         });
-        let _ = tokio::join!(servers, answers);
+        let _ = tokio::join!(ending.wait(), answers);
     }
 }

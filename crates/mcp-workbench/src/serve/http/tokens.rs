@@ -3,6 +3,7 @@
 
 use std::{fmt, hint::black_box};
 
+use ident::ClientName;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
@@ -14,6 +15,8 @@ const SHORTEST: usize = 16;
 /// The tokens that are valid, each a principal's.
 pub(crate) struct Tokens {
     digests: Vec<[u8; 32]>,
+    /// The client of the configuration that each token belongs to.
+    clients: Vec<Option<ClientName>>,
     /// The length of the shortest.
     shortest: usize,
 }
@@ -28,23 +31,55 @@ pub(crate) enum InvalidTokens {
 }
 
 impl Tokens {
-    /// Parses tokens: one per line. Empty lines and lines that begin with `#` are ignored.
+    /// Parses tokens: one per line, with the name of a client of the configuration after it if the token is that
+    /// client's. Empty lines and lines that begin with `#` are ignored.
     pub(crate) fn parse(text: &str) -> Result<Self, InvalidTokens> {
         let lines = text.lines().map(str::trim);
         let tokens = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let mut digests = Vec::new();
+        let (mut digests, mut clients) = (Vec::new(), Vec::new());
         let mut shortest = usize::MAX;
-        for token in tokens {
+        for line in tokens {
+            let (token, client) = match line.split_once(char::is_whitespace) {
+                Some((token, client)) => (token, Some(client.trim().into())),
+                None => (line, None),
+            };
             if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
                 return Err(InvalidTokens::NotVisible);
             }
             digests.push(digest(token));
+            clients.push(client);
             shortest = shortest.min(token.len());
         }
         if digests.is_empty() {
             return Err(InvalidTokens::Nothing);
         }
-        Ok(Self { digests, shortest })
+        Ok(Self {
+            digests,
+            clients,
+            shortest,
+        })
+    }
+
+    /// Returns the clients of the configuration that have tokens, each once.
+    pub(crate) fn clients(&self) -> Vec<ClientName> {
+        let mut clients: Vec<ClientName> = Vec::new();
+        for client in self.clients.iter().flatten() {
+            if !clients.contains(client) {
+                clients.push(client.clone());
+            }
+        }
+        clients
+    }
+
+    /// Returns for each token the position of its client among [`clients`](Self::clients), counted from 1; 0 if it has
+    /// none.
+    pub(super) fn client_positions(&self) -> Vec<usize> {
+        let clients = self.clients();
+        let position = |name: &ClientName| clients.iter().position(|it| it == name);
+        let positions = self.clients.iter();
+        positions
+            .map(|client| client.as_ref().and_then(position).map_or(0, |at| at + 1))
+            .collect()
     }
 
     /// Returns the length of the shortest token if it is so short that it can be guessed.
@@ -96,6 +131,17 @@ mod tests {
     }
 
     #[test]
+    fn a_token_may_belong_to_a_client() {
+        let tokens =
+            Tokens::parse("alpha\nbeta  reviewer\ngamma the writer \ndelta\treviewer").unwrap();
+        let names: Vec<String> = tokens.clients().iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["reviewer", "the writer"]);
+        assert_eq!(tokens.client_positions(), [0, 1, 2, 1]);
+        assert_eq!(tokens.holder("beta"), Some(Principal::Holder(1)));
+        assert_eq!(tokens.holder("beta reviewer"), None);
+    }
+
+    #[test]
     fn the_length_of_the_shortest_token_counts() {
         for (text, expected) in [
             ("x", Some(1)),
@@ -113,7 +159,7 @@ mod tests {
         for (text, error) in [
             ("", InvalidTokens::Nothing),
             (" \n# x\n", InvalidTokens::Nothing),
-            ("two words", InvalidTokens::NotVisible),
+            ("t\u{7f}", InvalidTokens::NotVisible),
             ("ü", InvalidTokens::NotVisible),
         ] {
             assert_eq!(Tokens::parse(text).unwrap_err(), error, "{text:?}");

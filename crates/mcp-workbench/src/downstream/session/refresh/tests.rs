@@ -27,6 +27,7 @@ static NO_PERMISSIONS: Permissions = Permissions {
     allow: None,
     ask: Vec::new(),
     deny: Vec::new(),
+    client: None,
 };
 
 fn rules(filters: &ToolFilters) -> ListReader<'static> {
