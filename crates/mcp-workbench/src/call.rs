@@ -8,7 +8,7 @@ use rawjson::{Kind, ObjectText, RawJson};
 use serde::Serialize;
 
 use crate::{
-    era::Era,
+    era::{EXPERIMENTAL, EXTENSIONS, Era, TASKS_EXTENSION},
     wire::{Answer, Frame},
 };
 
@@ -334,10 +334,7 @@ impl ClientCapabilities {
 
     /// Returns whether the client declared a protocol extension.
     pub(crate) fn has_extension(&self, name: &str) -> bool {
-        let extensions = self
-            .declared
-            .as_ref()
-            .and_then(|it| it.member("extensions"));
+        let extensions = self.object(EXTENSIONS);
         extensions.is_some_and(|extensions| extensions.member(name).is_some())
     }
 
@@ -346,15 +343,36 @@ impl ClientCapabilities {
         self.declared.clone().unwrap_or_else(nothing)
     }
 
-    /// Returns the part of the declaration that concerns questions of servers.
-    pub(crate) fn questions(&self) -> RawJson {
-        let members = Question::ALL
+    /// Returns the part of the declaration that means the same in both eras: questions of servers, extensions and
+    /// experimental capabilities. Extensions pass through whatever they are, except tasks, which differ between eras.
+    pub(crate) fn common(&self) -> RawJson {
+        let questions = Question::ALL
             .into_iter()
-            .filter_map(|question| Some((question, self.get(question)?)));
-        let text = members.fold(ObjectText::new(), |text, (question, value)| {
-            text.raw(question.capability(), &value)
-        });
+            .filter_map(|question| Some((question.capability(), self.get(question)?)));
+        let others = [
+            (EXTENSIONS, self.extensions()),
+            (EXPERIMENTAL, self.object(EXPERIMENTAL)),
+        ];
+        let others = others.into_iter();
+        let others = others.filter_map(|(name, value)| Some((name, value?)));
+        let text = questions
+            .chain(others)
+            .fold(ObjectText::new(), |text, (name, value)| {
+                text.raw(name, &value)
+            });
         text.finish()
+    }
+
+    /// Returns the declared extensions other than tasks, if there are any.
+    fn extensions(&self) -> Option<RawJson> {
+        let others = self.object(EXTENSIONS)?.without_members(&[TASKS_EXTENSION]);
+        let is_empty = others.members().is_none_or(|members| members.is_empty());
+        (!is_empty).then_some(others)
+    }
+
+    fn object(&self, name: &str) -> Option<RawJson> {
+        let value = self.declared.as_ref()?.member(name)?;
+        (value.kind() == Kind::Object).then_some(value)
     }
 }
 

@@ -18,6 +18,7 @@ use std::{
 };
 
 use ident::ServerName;
+use indexmap::IndexMap;
 use rawjson::RawJson;
 use serde_json::{Map, Value, json};
 use tokio::{
@@ -27,8 +28,11 @@ use tokio::{
 
 use crate::{
     call::{CallContext, ClientHandle, ClientId},
-    downstream::{Change, ServerEvent, ServerFamily, ServerHandle, ToolList},
-    era::{CacheHints, TASKS_EXTENSION},
+    downstream::{
+        Change, Introduction as ServerIntroduction, ServerEvent, ServerFamily, ServerHandle,
+        ToolList,
+    },
+    era::{CacheHints, EXPERIMENTAL, EXTENSIONS, TASKS_EXTENSION},
     sync::lock,
     toolbox::Toolbox,
 };
@@ -106,7 +110,7 @@ impl Native {
     pub(crate) fn discover(&self) -> Introduction {
         let mut introduced = self.introduce();
         if self.has_tasks() {
-            introduced.capabilities["extensions"] = json!({ TASKS_EXTENSION: {} });
+            introduced.capabilities[EXTENSIONS][TASKS_EXTENSION] = json!({});
         }
         introduced
     }
@@ -131,6 +135,16 @@ impl Native {
             {
                 let value = capability(family, catalogue);
                 capabilities.insert(family.capability().into(), value);
+            }
+        }
+        let lists = catalogue.iter().map(|(_, list)| &list.introduction);
+        for (capability, of) in [
+            (EXTENSIONS, extensions_of as fn(&_) -> &_),
+            (EXPERIMENTAL, experimental_of),
+        ] {
+            let merged = merged_settings(lists.clone().map(of));
+            if !merged.is_empty() {
+                capabilities.insert(capability.into(), Value::Object(merged));
             }
         }
         Introduction {
@@ -344,6 +358,28 @@ fn capability(family: ServerFamily, catalogue: &[(ServerName, Arc<ToolList>)]) -
         }
         ServerFamily::Completions | ServerFamily::Logging => json!({}),
     }
+}
+
+fn extensions_of(introduction: &ServerIntroduction) -> &IndexMap<String, String> {
+    &introduction.extensions
+}
+
+fn experimental_of(introduction: &ServerIntroduction) -> &IndexMap<String, String> {
+    &introduction.experimental
+}
+
+/// Merges what servers declare by names. Of several settings for one name, those of the first server count.
+fn merged_settings<'a>(
+    declared: impl Iterator<Item = &'a IndexMap<String, String>>,
+) -> Map<String, Value> {
+    let mut merged = Map::new();
+    for (name, settings) in declared.flatten() {
+        if !merged.contains_key(name) {
+            let settings = serde_json::from_str(settings).unwrap_or_else(|_| json!({}));
+            merged.insert(name.clone(), settings);
+        }
+    }
+    merged
 }
 
 /// Returns the instructions of the servers: unchanged if there is one server, otherwise with the servers' names.

@@ -22,6 +22,7 @@ mod editing;
 mod environment;
 mod eras;
 mod everyday;
+mod extensions;
 mod failed_calls;
 mod faults;
 mod fifos;

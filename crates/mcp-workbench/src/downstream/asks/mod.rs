@@ -85,7 +85,7 @@ impl Asks {
         let capabilities = client.map(|client| client.capabilities());
         let capabilities = capabilities.unwrap_or_default();
         let varies = client.is_some_and(|client| client.era() == Era::Modern);
-        let mut announced = capabilities.questions();
+        let mut announced = capabilities.common();
         if varies && capabilities.get(Question::Elicitation).is_none() {
             let forms = ObjectText::new().raw("form", &ObjectText::new().finish());
             announced = announced.with_member(Question::Elicitation.capability(), &forms.finish());
