@@ -25,14 +25,16 @@ pub(crate) enum NotSelectable {
 
 impl<'a> Selection<'a> {
     /// Finds the JSON value in a result: `structuredContent`, or else its text. Several texts that are all JSON are an
-    /// array.
+    /// array. A `structuredContent` that only wraps a text that is JSON counts as that JSON, which is what a model sees.
     pub(crate) fn of(result: &'a RawJson) -> Result<Self, NotSelectable> {
         let is_error = result.member("isError").is_some_and(|it| it.is_true());
         let reading = Reading::of(result).filter(|_| !is_error);
         let reading = reading.ok_or(NotSelectable::NotFinal)?;
+        let in_texts = json_of_texts(&reading);
         let input = match &reading.structured {
-            Some(structured) => structured.clone(),
-            None => json_of_texts(&reading).ok_or(NotSelectable::NotJson)?,
+            Some(structured) if !wraps(structured, &reading.text) => structured.clone(),
+            Some(structured) => in_texts.unwrap_or_else(|| structured.clone()),
+            None => in_texts.ok_or(NotSelectable::NotJson)?,
         };
         Ok(Self { reading, input })
     }
@@ -89,6 +91,14 @@ pub(crate) fn with_remark(result: &RawJson, remark: &str, about: (&str, &RawJson
     reading.compose(&RawJson::array(&items), StructuredPart::Kept, about)
 }
 
+/// Returns true if an object has one member, which is this text.
+fn wraps(structured: &RawJson, text: &str) -> bool {
+    match structured.members().as_deref() {
+        Some([only]) => only.value.as_text().is_some_and(|it| it == text),
+        _ => false,
+    }
+}
+
 fn json_of_texts(reading: &Reading<'_>) -> Option<RawJson> {
     let texts = reading.pieces.iter().filter_map(|piece| piece.text());
     let values: Option<Vec<RawJson>> = texts
@@ -123,6 +133,14 @@ mod tests {
             (
                 r#"{"content":[{"type":"text","text":"1"},{"type":"text","text":"{}"}]}"#,
                 Ok("[1,{}]"),
+            ),
+            (
+                r#"{"content":[{"type":"text","text":"[1]"}],"structuredContent":{"content":"[1]"}}"#,
+                Ok("[1]"),
+            ),
+            (
+                r#"{"content":[{"type":"text","text":"words"}],"structuredContent":{"content":"words"}}"#,
+                Ok(r#"{"content":"words"}"#),
             ),
             (
                 r#"{"content":[{"type":"image","data":"","mimeType":"x"},{"type":"text","text":"1"}]}"#,

@@ -19,6 +19,7 @@ use tracing::Instrument;
 use super::{
     deferred_writes::DeferredWrites,
     event::{Change, ServerEvent},
+    introduction::ServerFamily,
     link::LinkContext,
     oauth::OAuthContext,
     process::{
@@ -175,9 +176,14 @@ impl Pool {
         self.context.events.subscribe()
     }
 
-    /// Announces that the features of a server may have changed.
-    pub(crate) fn announce(&self, server: &ServerIdentifier) {
-        for change in [Change::Prompts, Change::Resources] {
+    /// Announces that the prompts or resources of a server may have changed.
+    pub(crate) fn announce(&self, server: &ServerIdentifier, families: &[ServerFamily]) {
+        for family in families {
+            let change = match family {
+                ServerFamily::Prompts => Change::Prompts,
+                ServerFamily::Resources => Change::Resources,
+                ServerFamily::Completions | ServerFamily::Logging => continue,
+            };
             // Without subscribers the event is dropped.
             let _ = self.context.events.send(ServerEvent {
                 server: server.clone(),

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use ident::ServerIdentifier;
 use rawjson::{Kind, ObjectText, RawJson};
 
 use super::{
@@ -198,16 +199,24 @@ async fn relay(
         },
         context,
     };
-    ended(route, server.call(call).await)
+    let identifier = ServerIdentifier {
+        toolbox: native.toolbox.name().clone(),
+        server: route.server.clone(),
+    };
+    ended(identifier, &route.original, server.call(call).await)
 }
 
 /// Converts the outcome of a relayed request.
-fn ended(route: &Route, result: Result<RawJson, CallError>) -> Answered {
+pub(super) fn ended(
+    server: ServerIdentifier,
+    what: &str,
+    result: Result<RawJson, CallError>,
+) -> Answered {
     result.map_err(|error| match error {
         CallError::Refused { error, .. } => NativeError::Refused(error),
         error => NativeError::Failed {
-            server: route.server.clone(),
-            what: route.original.clone(),
+            server,
+            what: what.to_owned(),
             error,
         },
     })
@@ -275,7 +284,7 @@ pub(super) fn relayed(
 }
 
 /// Returns a list as a client of an era gets it. Only modern ones get cache hints.
-fn list_result(items: &str, shown: &[RawJson], hints: CacheHints, era: Era) -> RawJson {
+pub(super) fn list_result(items: &str, shown: &[RawJson], hints: CacheHints, era: Era) -> RawJson {
     let list = ObjectText::new()
         .raw(items, &RawJson::array(shown))
         .finish();
@@ -286,7 +295,7 @@ fn list_result(items: &str, shown: &[RawJson], hints: CacheHints, era: Era) -> R
 }
 
 /// Refuses a cursor. Our lists have one page, so we never gave one out.
-fn refuse_cursor(params: &RawJson) -> Result<(), NativeError> {
+pub(super) fn refuse_cursor(params: &RawJson) -> Result<(), NativeError> {
     match params.member("cursor") {
         Some(cursor) if cursor.kind() != Kind::Null => Err(NativeError::invalid(
             "cursor: unknown, the list has one page",

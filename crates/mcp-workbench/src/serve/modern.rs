@@ -215,6 +215,11 @@ async fn dispatch(workbench: &Arc<Workbench>, requester: Requester, request: &Re
         (_, Some(native)) => native::answer(workbench, native, requester, request).await,
         ("tools/list", None) => own_list(params, "tools", &meta::definitions(workbench)),
         ("resources/read", None) => methods::read_linked(workbench, requester, params).await,
+        // The lists must not change because of other requests, so what is open is not in them.
+        ("prompts/list", None) => own_list(params, "prompts", &[]),
+        ("prompts/get" | "completion/complete", None) => {
+            methods::answer_opened(workbench, requester, request).await
+        }
         ("resources/list", None) => own_list(params, "resources", &[]),
         ("resources/templates/list", None) => own_list(params, "resourceTemplates", &[]),
         (method, None) => Reply::method_not_found(method),
@@ -274,7 +279,9 @@ async fn discover(workbench: &Workbench, requester: Requester) -> Reply {
 /// other requests.
 fn own_capabilities() -> Value {
     json!({
+        "completions": {},
         "logging": {},
+        "prompts": {},
         "resources": {},
         "tools": { "listChanged": true },
         "extensions": { TASKS_EXTENSION: {} },

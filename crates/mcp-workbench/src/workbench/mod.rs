@@ -32,7 +32,7 @@ use crate::{
     downstream::{Pool, ServerEvent, ServerHandle, Status, ToolList},
     jq::Filter,
     lock::{Pins, Scope},
-    native::Native,
+    native::{Native, OpenLists, OpenServer},
     offload::{offload, run_blocking},
     toolbox::{ChangedFiles, Links, OpenError, Opened, Registry, Toolbox, registered_definition},
 };
@@ -60,6 +60,8 @@ pub(crate) struct Workbench {
     registry: Option<Registry>,
     /// The toolbox of native mode.
     native: Option<Native>,
+    /// The prompts and resources of open toolboxes, in the other modes.
+    open_lists: OpenLists,
     /// The links to resources in results.
     links: Links,
     /// The state for searching.
@@ -115,6 +117,7 @@ impl Workbench {
             now: watch::channel(Arc::new(now)).0,
             registry,
             native,
+            open_lists: OpenLists::new(limit, pool.events()),
             links: Links::default(),
             finder: Finder::default(),
             results,
@@ -161,6 +164,11 @@ impl Workbench {
         }
         let opened = opened?;
         self.pool.record_soon();
+        if self.native.is_none() {
+            for (family, server) in self.open_lists.announce(&self.open_servers()) {
+                self.pool.announce(&server, &[family]);
+            }
+        }
         if let Some(registry) = &self.registry {
             let before = registry.len();
             register(registry, toolbox);
@@ -327,6 +335,32 @@ impl Workbench {
             return None;
         }
         toolbox.server(&place.server)
+    }
+
+    /// Returns the servers of all open toolboxes, in the order of the file.
+    pub(crate) fn open_servers(&self) -> Vec<OpenServer> {
+        let now = Arc::clone(&self.now.borrow());
+        let toolboxes = now.toolboxes.values().filter(|it| it.is_usable());
+        let servers = toolboxes.flat_map(|toolbox| {
+            let contents = toolbox.contents();
+            let servers = contents
+                .servers()
+                .iter()
+                .map(|(server, handle)| OpenServer {
+                    identifier: ServerIdentifier {
+                        toolbox: toolbox.name().clone(),
+                        server: server.clone(),
+                    },
+                    handle: Arc::clone(handle),
+                });
+            servers.collect::<Vec<_>>()
+        });
+        servers.collect()
+    }
+
+    /// Returns the prompts and resources of open toolboxes.
+    pub(crate) fn open_lists(&self) -> &OpenLists {
+        &self.open_lists
     }
 
     /// Returns the server of a task and the server's own id for it, from the id that the client was given.

@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::{Snapshot, Workbench};
 use crate::{
     config::{Config, ToolMode},
-    downstream::ToolList,
+    downstream::{ServerFamily, ToolList},
     toolbox::{ChangedFiles, Toolbox, ToolboxChanges},
     visible::visible,
 };
@@ -181,10 +181,12 @@ fn announce(workbench: &Workbench, changes: &ConfigChanges, shows_new_tools: boo
         if is_native {
             for server in changes_in_toolbox.servers() {
                 native_differs = true;
-                workbench.pool.announce(&ServerIdentifier {
+                let server = ServerIdentifier {
                     toolbox: toolbox.clone(),
                     server: server.clone(),
-                });
+                };
+                let families = [ServerFamily::Prompts, ServerFamily::Resources];
+                workbench.pool.announce(&server, &families);
             }
         }
     }

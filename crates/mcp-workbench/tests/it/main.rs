@@ -35,6 +35,7 @@ mod native;
 mod never_written;
 mod oauth;
 mod open_toolbox;
+mod opened_lists;
 mod opening;
 mod permissions;
 mod progress_cancel;
