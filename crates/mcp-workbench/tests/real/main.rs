@@ -22,6 +22,7 @@ mod remote;
 mod rmcp_client;
 mod scanner;
 mod sdk_server;
+mod select;
 mod servers;
 mod session;
 mod steps;

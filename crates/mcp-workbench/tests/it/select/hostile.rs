@@ -5,13 +5,19 @@ use std::time::Instant;
 use serde_json::json;
 
 use super::{select, setup, structured, texts};
-use crate::harness::{Script, TIMEOUT, memory_peak};
+use crate::harness::{Fault, Script, TIMEOUT, memory_peak};
 
 /// The memory that the workbench itself may take, whatever a filter does.
 const FLAT: u64 = 64 * 1024 * 1024;
 
 #[test]
 fn endless_and_huge_filters_end_without_harm() {
+    let fault = Fault::within(
+        120,
+        "J1",
+        "filters of `select` that never end, recurse without end, or need terabytes",
+        "each ends at its limits; the result is passed on whole with the reason; the tool is called once; memory < 64 MiB",
+    );
     let value = json!({ "a": [1, 2, 3] });
     let script = Script::named(&["tool"]).answers("tool", &structured(&value));
     let mut workbench = setup(&script).connect();
@@ -53,6 +59,7 @@ fn endless_and_huge_filters_end_without_harm() {
         workbench.journal("dev", "fs").received("tools/call").len(),
         cases.len() + 1
     );
+    fault.ends();
 }
 
 #[test]
@@ -78,6 +85,12 @@ fn a_filter_sees_no_environment_and_no_files() {
 
 #[test]
 fn calls_go_on_while_filters_run() {
+    let fault = Fault::within(
+        60,
+        "J2",
+        "six endless filters at once, one of them cancelled",
+        "another call is answered at once; four run at a time; the cancelled one is not answered",
+    );
     let script = Script::named(&["tool"]).answers("tool", &structured(&json!({ "a": 1 })));
     let mut workbench = setup(&script).connect();
     workbench.open("dev");
@@ -106,4 +119,5 @@ fn calls_go_on_while_filters_run() {
             .iter()
             .any(|line| line.contains(&format!("\"id\":{},", ids[5])))
     );
+    fault.ends();
 }
