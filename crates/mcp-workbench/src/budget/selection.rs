@@ -4,7 +4,7 @@ use rawjson::RawJson;
 
 use super::{
     pages::{Pages, Syntax},
-    reading::{Reading, StructuredPart, text_item},
+    reading::{Piece, Reading, StructuredPart, text_item},
 };
 
 /// A result that a filter can be applied to.
@@ -73,7 +73,7 @@ impl<'a> Selection<'a> {
         let mut content: Vec<RawJson> = texts.iter().map(|text| text_item(text)).collect();
         let others = self.reading.pieces.iter();
         let others = others.filter(|piece| piece.text().is_none());
-        content.extend(others.map(super::reading::Piece::whole));
+        content.extend(others.map(Piece::whole));
         let content = RawJson::array(&content);
         self.reading
             .compose(&content, StructuredPart::LeftOut, about)
@@ -86,7 +86,7 @@ pub(crate) fn with_remark(result: &RawJson, remark: &str, about: (&str, &RawJson
     let Some(reading) = Reading::of(result) else {
         return result.clone();
     };
-    let items = reading.pieces.iter().map(super::reading::Piece::whole);
+    let items = reading.pieces.iter().map(Piece::whole);
     let items: Vec<RawJson> = items.chain([text_item(remark)]).collect();
     reading.compose(&RawJson::array(&items), StructuredPart::Kept, about)
 }
@@ -100,7 +100,7 @@ fn wraps(structured: &RawJson, text: &str) -> bool {
 }
 
 fn json_of_texts(reading: &Reading<'_>) -> Option<RawJson> {
-    let texts = reading.pieces.iter().filter_map(|piece| piece.text());
+    let texts = reading.pieces.iter().filter_map(Piece::text);
     let values: Option<Vec<RawJson>> = texts
         .map(|text| RawJson::parse(&text.into_owned().into()).ok())
         .collect();

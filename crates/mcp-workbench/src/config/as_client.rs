@@ -19,8 +19,15 @@ pub struct ConfiguredClient {
     pub toolboxes: Option<Vec<ToolboxName>>,
     /// Rules for the tools of all of its servers, besides those of the servers.
     pub permissions: Permissions,
-    /// Its budget for results, in place of that of the servers; `Some(None)` for none.
-    pub max_result_chars: Option<Option<usize>>,
+    pub budget: ClientBudget,
+}
+
+/// The budget of a client for results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientBudget {
+    OfServers,
+    /// Its own, in place of that of the servers; `None` for no limit.
+    Own(Option<usize>),
 }
 
 /// The reason why a client cannot be served.
@@ -99,7 +106,7 @@ fn narrowed(server: &Server, name: &ClientName, client: &ConfiguredClient) -> Se
             rules: client.permissions.clone(),
         }));
     }
-    if let Some(budget) = client.max_result_chars {
+    if let ClientBudget::Own(budget) = client.budget {
         server.max_result_chars = budget;
     }
     server

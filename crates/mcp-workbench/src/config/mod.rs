@@ -62,7 +62,7 @@ pub(crate) use problems::{Fault, Problem, ReferenceFault, Severity};
 pub use resolved::Transport;
 pub(crate) use resolved::{
     ChildEnvironment, Config, Connect, ListBounds, PinMode, Purpose, RemoteEndpoint,
-    RemoteProtocol, Server, ServerTimes, StdioLaunch, ToolMode, Toolbox, Unset,
+    RemoteProtocol, Selecting, Server, ServerTimes, StdioLaunch, ToolMode, Toolbox, Unset,
 };
 pub(crate) use schema::JSON_SCHEMA;
 pub(crate) use secrets::{REDACTED, Secrets};

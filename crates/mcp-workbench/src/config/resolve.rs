@@ -30,7 +30,7 @@ use super::{
     },
     resolved::{
         ChildEnvironment, Config, Connect, ListBounds, PinMode, Purpose, RemoteEndpoint,
-        RemoteProtocol, Server, ServerTimes, StdioLaunch, ToolMode, Toolbox, Transport,
+        RemoteProtocol, Selecting, Server, ServerTimes, StdioLaunch, ToolMode, Toolbox, Transport,
     },
     secrets::Secrets,
     transport::{self, Hints, Kind},
@@ -104,7 +104,10 @@ pub(super) fn resolve(
             .clone()
             .unwrap_or_else(|| MetaTool::DEFAULT.to_vec()),
         open_detail: raw.open_detail.unwrap_or(Detail::Full),
-        select: raw.select.unwrap_or(false),
+        select: match raw.select {
+            Some(true) => Selecting::On,
+            Some(false) | None => Selecting::Off,
+        },
         watch: raw.watch.unwrap_or(true),
         cache: environment.cache_directory(),
         state: environment.state_directory(),

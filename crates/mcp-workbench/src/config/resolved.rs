@@ -48,8 +48,7 @@ pub struct Config {
     pub meta_tools: Vec<MetaTool>,
     /// The default `detail` of `open_toolbox`.
     pub open_detail: Detail,
-    /// True if callers may select a part of a result with a filter.
-    pub select: bool,
+    pub select: Selecting,
     /// True if changes of the file are applied while the workbench runs.
     pub watch: bool,
     /// The directory for files that can be recreated, if there is one.
@@ -63,6 +62,13 @@ pub struct Config {
     /// The `pin` of the file, for entries without one.
     pub pin: PinMode,
     pub purpose: Purpose,
+}
+
+/// The right of callers to select a part of a result with a filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Selecting {
+    Off,
+    On,
 }
 
 /// The reason for starting servers.

@@ -26,11 +26,16 @@ pub(crate) struct Introduction {
     pub subscriptions: bool,
     /// Set if calls can run as tasks, which outlive their requests.
     pub tasks: bool,
-    /// The other extensions of the server, by name, with its settings as JSON.
+    /// The other extensions and the experimental features of the server. They are boxed, because few servers have any and
+    /// this is copied with every list.
     #[serde(default)]
+    pub declared: Option<Box<DeclaredExtensions>>,
+}
+
+/// What a server declares by names that the workbench need not know, with its settings as JSON.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DeclaredExtensions {
     pub extensions: IndexMap<String, String>,
-    /// The experimental features of the server, in the same form.
-    #[serde(default)]
     pub experimental: IndexMap<String, String>,
 }
 
@@ -91,8 +96,10 @@ impl Introduction {
             families: families.collect(),
             subscriptions: subscribe.is_some_and(|it| it.is_true()),
             tasks: capability(EXTENSIONS).is_some_and(|it| it.member(TASKS_EXTENSION).is_some()),
-            extensions: settings(capability(EXTENSIONS)),
-            experimental: settings(capability(EXPERIMENTAL)),
+            declared: DeclaredExtensions::of(
+                capability(EXTENSIONS).as_ref(),
+                capability(EXPERIMENTAL).as_ref(),
+            ),
         }
     }
 
@@ -102,9 +109,19 @@ impl Introduction {
     }
 }
 
+impl DeclaredExtensions {
+    fn of(extensions: Option<&RawJson>, experimental: Option<&RawJson>) -> Option<Box<Self>> {
+        let declared = Self {
+            extensions: settings(extensions),
+            experimental: settings(experimental),
+        };
+        (declared != Self::default()).then(|| Box::new(declared))
+    }
+}
+
 /// Returns the members of a capability, without tasks, as far as they are within bounds.
-fn settings(capability: Option<RawJson>) -> IndexMap<String, String> {
-    let members = capability.as_ref().and_then(RawJson::members);
+fn settings(capability: Option<&RawJson>) -> IndexMap<String, String> {
+    let members = capability.and_then(RawJson::members);
     let members = members.unwrap_or_default().into_iter();
     let members = members.filter(|member| member.key != TASKS_EXTENSION);
     let mut left = MAX_EXTENSION_BYTES;

@@ -32,7 +32,7 @@ pub(crate) use asks::questions::{can_answer, fresh_id};
 pub(crate) use error::StartPhase;
 pub(crate) use error::{CallError, ConnectError, HttpFault, SignInNeeded, StopReason};
 pub(crate) use event::{Change, ServerEvent};
-pub(crate) use introduction::{Introduction, ServerFamily};
+pub(crate) use introduction::{DeclaredExtensions, ServerFamily};
 pub(crate) use listing::{Cause, ListWalk, Reviewable, Step, ToolDefinition, ToolList, Withheld};
 pub(crate) use oauth::OAuthClient;
 pub(crate) use open_wait::OpenWait;

@@ -132,7 +132,7 @@ mod tests {
             let found = run_on(filter, input);
             match (found, expected) {
                 (Ok(found), Ok(expected)) => {
-                    assert_eq!(String::from_utf8(found).unwrap(), expected)
+                    assert_eq!(String::from_utf8(found).unwrap(), expected);
                 }
                 (Err(found), Err(expected)) => assert!(found.starts_with(expected), "{found}"),
                 (found, expected) => panic!("{filter}: {found:?}, not {expected:?}"),

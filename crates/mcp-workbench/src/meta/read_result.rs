@@ -17,7 +17,7 @@ use super::{
 use crate::{
     budget::{Address, NotSelectable, Selection},
     call::CallContext,
-    config::MetaTool,
+    config::{MetaTool, Selecting},
     jq::Filter,
     workbench::{PageError, StoredResult, Workbench, count, fit_page},
 };
@@ -64,7 +64,7 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
         "annotations": read_only(),
         "_meta": hints(),
     });
-    if workbench.config().select {
+    if workbench.config().select == Selecting::On {
         let select = json!({ "type": "string", "description": SELECT_HINT });
         definition["inputSchema"]["properties"]["select"] = select;
     }
@@ -78,8 +78,8 @@ pub(super) async fn run(
     context: &CallContext,
 ) -> Result<RawJson, Failure> {
     let keys = match workbench.config().select {
-        true => KEYS_WITH_SELECT,
-        false => KEYS,
+        Selecting::On => KEYS_WITH_SELECT,
+        Selecting::Off => KEYS,
     };
     let params = ReadResultParams::read(arguments, keys)?;
     let owner = context.client.recipient().owner;

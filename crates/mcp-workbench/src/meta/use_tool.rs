@@ -11,7 +11,7 @@ use super::{
     parameters::{Key, ParameterProblem, ParameterReader},
 };
 use crate::{
-    config::MetaTool,
+    config::{MetaTool, Selecting},
     jq::Filter,
     wire::{CallOutline, Level, Outlined},
     workbench::{ToolNames, Workbench},
@@ -83,7 +83,7 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
         },
         "_meta": hints(),
     });
-    if workbench.config().select {
+    if workbench.config().select == Selecting::On {
         let select = json!({ "type": "string", "description": SELECT_HINT });
         definition["inputSchema"]["properties"]["select"] = select;
     }
@@ -113,8 +113,8 @@ impl<'a> UseToolParams<'a> {
             Some(read) => Ok(read),
             None => {
                 let keys: &[Key] = match workbench.config().select {
-                    true => &[TOOL, ARGUMENTS, SELECT],
-                    false => &[TOOL, ARGUMENTS],
+                    Selecting::On => &[TOOL, ARGUMENTS, SELECT],
+                    Selecting::Off => &[TOOL, ARGUMENTS],
                 };
                 Self::read_any(parameters, keys).map_err(|failure| failure.to_result())
             }

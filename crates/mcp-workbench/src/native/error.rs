@@ -17,7 +17,7 @@ pub(crate) enum NativeError {
     Refused(RawJson),
     /// The server did not answer.
     Failed {
-        server: ServerIdentifier,
+        server: Box<ServerIdentifier>,
         /// The tool, prompt or resource.
         what: String,
         error: CallError,

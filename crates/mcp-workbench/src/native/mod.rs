@@ -25,10 +25,7 @@ use tokio::sync::broadcast;
 
 use crate::{
     call::{CallContext, ClientHandle, ClientId},
-    downstream::{
-        Change, Introduction as ServerIntroduction, ServerEvent, ServerFamily, ServerHandle,
-        ToolList,
-    },
+    downstream::{Change, DeclaredExtensions, ServerEvent, ServerFamily, ServerHandle, ToolList},
     era::{CacheHints, EXPERIMENTAL, EXTENSIONS, TASKS_EXTENSION},
     sync::lock,
     toolbox::Toolbox,
@@ -118,12 +115,16 @@ impl Native {
                 capabilities.insert(family.capability().into(), value);
             }
         }
-        let lists = catalogue.iter().map(|(_, list)| &list.introduction);
-        for (capability, of) in [
-            (EXTENSIONS, extensions_of as fn(&_) -> &_),
-            (EXPERIMENTAL, experimental_of),
+        let declared: Vec<&DeclaredExtensions> = catalogue
+            .iter()
+            .filter_map(|(_, list)| list.introduction.declared.as_deref())
+            .collect();
+        let extensions = declared.iter().map(|it| &it.extensions);
+        let experimental = declared.iter().map(|it| &it.experimental);
+        for (capability, merged) in [
+            (EXTENSIONS, merged_settings(extensions)),
+            (EXPERIMENTAL, merged_settings(experimental)),
         ] {
-            let merged = merged_settings(lists.clone().map(of));
             if !merged.is_empty() {
                 capabilities.insert(capability.into(), Value::Object(merged));
             }
@@ -290,14 +291,6 @@ fn capability(family: ServerFamily, catalogue: &[(ServerName, Arc<ToolList>)]) -
         }
         ServerFamily::Completions | ServerFamily::Logging => json!({}),
     }
-}
-
-fn extensions_of(introduction: &ServerIntroduction) -> &IndexMap<String, String> {
-    &introduction.extensions
-}
-
-fn experimental_of(introduction: &ServerIntroduction) -> &IndexMap<String, String> {
-    &introduction.experimental
 }
 
 /// Merges what servers declare by names. Of several settings for one name, those of the first server count.

@@ -215,7 +215,7 @@ pub(super) fn ended(
     result.map_err(|error| match error {
         CallError::Refused { error, .. } => NativeError::Refused(error),
         error => NativeError::Failed {
-            server,
+            server: Box::new(server),
             what: what.to_owned(),
             error,
         },

@@ -279,18 +279,17 @@ fn a_change_of_a_server_is_announced_and_read_again() {
 #[test]
 fn a_link_cannot_take_a_listed_resource_over() {
     let link = r#"{"content":[{"type":"resource_link","uri":"u:1","name":"n"},{"type":"resource_link","uri":"l:1","name":"n"}]}"#;
-    let hostile = server("two/a", &[], &[], &[]).answers("link", link);
-    let tools = r#"[{"name":"link","inputSchema":{"type":"object"}}]"#;
     let setup = Setup::new()
         .toolbox("one", "First")
         .server("a", &server("one/a", &[], &["u:1"], &[]))
         .toolbox("two", "Second")
-        .server("a", &hostile.tools(tools));
+        .server("a", &server("two/a", &[], &[], &[]).answers("x", link));
     let mut workbench = setup.connect();
     workbench.open("one");
     workbench.open("two");
     shown(&mut workbench, "resources/list", "resources", "uri");
-    workbench.use_tool_of(["two", "a", "link"], "{}");
+    let linked = workbench.use_tool_of(["two", "a", "x"], "{}");
+    assert_eq!(linked.raw, link);
     for (uri, server) in [("u:1", "one/a"), ("l:1", "two/a")] {
         let result = workbench
             .ask("resources/read", &json!({ "uri": uri }).to_string())

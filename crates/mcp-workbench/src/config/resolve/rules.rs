@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use super::{EntryVariables, Resolver, clean};
 use crate::{
     config::{
-        as_client::ConfiguredClient,
+        as_client::{ClientBudget, ConfiguredClient},
         audit::{Audit, AuditArguments, DEFAULT_FILE, DEFAULT_FILES, DEFAULT_MAX_BYTES},
         permissions::{PermissionRule, Permissions},
         problems::{SourceLocation, ValueFault},
@@ -47,7 +47,10 @@ impl Resolver<'_> {
             permissions: permissions
                 .map(|it| self.permissions(variables, it))
                 .unwrap_or_default(),
-            max_result_chars: raw.max_result_chars.map(|it| super::budget(Some(it))),
+            budget: match raw.max_result_chars {
+                Some(characters) => ClientBudget::Own(super::budget(Some(characters))),
+                None => ClientBudget::OfServers,
+            },
         }
     }
 

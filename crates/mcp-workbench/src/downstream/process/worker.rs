@@ -90,7 +90,7 @@ impl Worker {
             };
             let most = u64::try_from(run.max_output_bytes).unwrap_or(u64::MAX);
             let mut stdout = stdout.take(most);
-            let (_, _) = tokio::join!(write, stdout.read_to_end(&mut output));
+            let ((), _) = tokio::join!(write, stdout.read_to_end(&mut output));
         }
         let exit = match &mut self.process {
             Some(process) => process.exited().await,

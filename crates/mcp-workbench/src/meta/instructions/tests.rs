@@ -63,7 +63,7 @@ fn config(toolboxes: &[Written]) -> Config {
         open_detail: config::Detail::Full,
         clients: indexmap::IndexMap::new(),
         client: None,
-        select: false,
+        select: crate::config::Selecting::Off,
         watch: true,
         cache: None,
         state: None,

@@ -194,6 +194,7 @@ pub(crate) struct ReadyCall {
 pub(crate) type Sent = Result<Settled, Panicked>;
 
 /// The end of a call at its server, as far as the pipeline is concerned.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(crate) enum Settled {
     Over(CallReply),
     /// It has to wait for something.

@@ -162,7 +162,6 @@ fn legacy_methods_do_not_exist_for_modern_clients() {
         "ping",
         "logging/setLevel",
         "resources/subscribe",
-        "prompts/list",
         "no/such",
     ] {
         let refused = workbench.ask_modern(&ModernRequest::new(method));
