@@ -8,7 +8,8 @@ use rawjson::{Kind, ObjectText, RawJson};
 use serde::Serialize;
 
 use crate::{
-    era::Era,
+    era::{EXPERIMENTAL, EXTENSIONS, Era, TASKS_EXTENSION},
+    trace::CallSpan,
     wire::{Answer, Frame},
 };
 
@@ -47,6 +48,8 @@ pub(crate) struct ToolRequest {
     /// The definition that the user permitted, if the user was asked. The server's task compares it with the
     /// definition that the server has announced when it sends the call.
     pub consent: Option<Box<Fingerprint>>,
+    /// Set if a script makes the call. The permissions of the server may exclude that.
+    pub by_script: bool,
 }
 
 /// The SHA-256 digest of a tool's definition.
@@ -82,6 +85,8 @@ pub(crate) struct CallContext {
     pub retry: Option<Box<Retry>>,
     /// The progress that was reported to the caller.
     pub progress: ReportedProgress,
+    /// The operation that the call belongs to, while anybody listens to the event stream.
+    pub span: Option<Box<CallSpan>>,
 }
 
 /// The progress that was reported to a caller. A call that is repeated because its server asked for input starts from
@@ -142,7 +147,7 @@ pub(crate) trait ClientHandle: Send + Sync {
     /// Returns whether the client is on this machine, so that its user's browser can connect to a port of the
     /// workbench.
     fn is_local(&self) -> bool {
-        self.principal() == Principal::Local
+        matches!(self.principal(), Principal::Local | Principal::Attached(_))
     }
 
     /// Returns the name and the version that the client reports.
@@ -150,7 +155,34 @@ pub(crate) trait ClientHandle: Send + Sync {
         Arc::default()
     }
 
+    /// Returns the era in which the caller takes results and can answer a server.
     fn era(&self) -> Era;
+
+    /// Returns the era in which the client itself is asked and has a session or not. It differs from `era` for the calls
+    /// of a script: the workbench takes their results and continues their questions, whoever the client is.
+    fn own_era(&self) -> Era {
+        self.era()
+    }
+
+    /// Returns the id of the run whose script makes the call, if one does.
+    fn script_run(&self) -> Option<Arc<str>> {
+        None
+    }
+
+    /// Returns the transport of the client.
+    fn carrier(&self) -> Carrier {
+        Carrier::Pipe
+    }
+
+    /// Returns the protocol revision that the client speaks, if it is known.
+    fn revision(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns the operation of a request that is not a tool call, while anybody listens to the event stream.
+    fn span(&self) -> Option<Box<CallSpan>> {
+        None
+    }
 
     /// Returns the capabilities that the client declared.
     fn capabilities(&self) -> ClientCapabilities;
@@ -185,7 +217,7 @@ pub(crate) trait ClientHandle: Send + Sync {
     /// Returns the properties of the client that matter for a result that is too large to send whole.
     fn recipient(&self) -> Recipient {
         Recipient {
-            owner: Owner::of(self.principal(), self.era(), self.id()),
+            owner: Owner::of(self.principal(), self.own_era(), self.id()),
             knows_links: true,
         }
     }
@@ -207,10 +239,19 @@ pub(crate) type AnswerFuture = Pin<Box<dyn Future<Output = Option<Answer>> + Sen
 /// Completes when a client has read enough.
 pub(crate) type RoomFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// The transport of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    Pipe,
+    Tcp,
+}
+
 /// The identity behind a client, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Principal {
     Local,
+    /// One of several clients of the same user, by its number.
+    Attached(u64),
     /// Anyone who connects over HTTP where no token is required.
     Anybody,
     /// The holder of the token with this number.
@@ -334,10 +375,7 @@ impl ClientCapabilities {
 
     /// Returns whether the client declared a protocol extension.
     pub(crate) fn has_extension(&self, name: &str) -> bool {
-        let extensions = self
-            .declared
-            .as_ref()
-            .and_then(|it| it.member("extensions"));
+        let extensions = self.object(EXTENSIONS);
         extensions.is_some_and(|extensions| extensions.member(name).is_some())
     }
 
@@ -346,15 +384,36 @@ impl ClientCapabilities {
         self.declared.unwrap_or_else(nothing)
     }
 
-    /// Returns the part of the declaration that concerns questions of servers.
-    pub(crate) fn questions(&self) -> RawJson {
-        let members = Question::ALL
+    /// Returns the part of the declaration that means the same in both eras: questions of servers, extensions and
+    /// experimental capabilities. Extensions pass through whatever they are, except tasks, which differ between eras.
+    pub(crate) fn common(&self) -> RawJson {
+        let questions = Question::ALL
             .into_iter()
-            .filter_map(|question| Some((question, self.get(question)?)));
-        let text = members.fold(ObjectText::new(), |text, (question, value)| {
-            text.raw(question.capability(), &value)
-        });
+            .filter_map(|question| Some((question.capability(), self.get(question)?)));
+        let others = [
+            (EXTENSIONS, self.extensions()),
+            (EXPERIMENTAL, self.object(EXPERIMENTAL)),
+        ];
+        let others = others.into_iter();
+        let others = others.filter_map(|(name, value)| Some((name, value?)));
+        let text = questions
+            .chain(others)
+            .fold(ObjectText::new(), |text, (name, value)| {
+                text.raw(name, &value)
+            });
         text.finish()
+    }
+
+    /// Returns the declared extensions other than tasks, if there are any.
+    fn extensions(&self) -> Option<RawJson> {
+        let others = self.object(EXTENSIONS)?.without_members(&[TASKS_EXTENSION]);
+        let is_empty = others.members().is_none_or(|members| members.is_empty());
+        (!is_empty).then_some(others)
+    }
+
+    fn object(&self, name: &str) -> Option<RawJson> {
+        let value = self.declared.as_ref()?.member(name)?;
+        (value.kind() == Kind::Object).then_some(value)
     }
 }
 

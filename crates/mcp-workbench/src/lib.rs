@@ -23,6 +23,10 @@
 //!
 //! A module uses only modules below it; `tests/it/architecture.rs` has the list and enforces it. ARCHITECTURE.md explains
 //! the layers.
+#![cfg_attr(
+    not(unix),
+    expect(dead_code, reason = "only a host uses it, and this system has none")
+)]
 
 mod alarm;
 mod audit;
@@ -35,25 +39,39 @@ mod contain;
 mod dial;
 mod downstream;
 mod era;
+#[cfg_attr(
+    not(feature = "otel"),
+    expect(dead_code, reason = "only the export of traces reads some parts")
+)]
+mod events;
+mod history;
+#[cfg(unix)]
+mod host;
+mod jq;
 mod list_page;
 mod lock;
 mod meta;
+mod metrics;
+mod moment;
 mod native;
 mod near;
 mod oauth;
 mod offload;
+mod otel;
 mod pipe;
 mod plain_file;
 mod policy;
 mod private_files;
 mod program_lookup;
 mod rare;
+mod scripts;
 mod seal;
 mod serve;
 mod server_cache;
 mod sync;
 mod telemetry;
 mod toolbox;
+mod trace;
 mod visible;
 mod wire;
 mod workbench;

@@ -12,6 +12,8 @@ pub(crate) enum SealPurpose {
     ParkedCall,
     /// Identifies the server of a task.
     Task,
+    /// Identifies a run that its client follows as a task.
+    Run,
 }
 
 pub(crate) struct Sealer {
@@ -46,6 +48,7 @@ impl Sealer {
         let purpose: &[u8] = match purpose {
             SealPurpose::ParkedCall => b"parked call\0",
             SealPurpose::Task => b"task\0",
+            SealPurpose::Run => b"run\0",
         };
         let mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("keys of every length are good");
         mac.chain_update(purpose).chain_update(content)

@@ -7,7 +7,7 @@ use rawjson::{Cursor, Kind, RawJson};
 use crate::{config::Secrets, visible::is_unseen};
 
 /// Appends a string with its quotes.
-pub(super) fn write_text(line: &mut Vec<u8>, text: &str) {
+pub(crate) fn write_text(line: &mut Vec<u8>, text: &str) {
     line.push(b'"');
     if text.bytes().all(is_plain) {
         line.extend_from_slice(text.as_bytes());
@@ -19,7 +19,7 @@ pub(super) fn write_text(line: &mut Vec<u8>, text: &str) {
 
 /// Appends a value without white space, with secrets replaced in strings and keys. Appends nothing and returns
 /// false if the value cannot be read.
-pub(super) fn write_redacted(line: &mut Vec<u8>, value: &RawJson, secrets: &Secrets) -> bool {
+pub(crate) fn write_redacted(line: &mut Vec<u8>, value: &RawJson, secrets: &Secrets) -> bool {
     let start = line.len();
     let written = write_at(line, &mut Cursor::new(value), secrets);
     if written.is_none() {
@@ -29,7 +29,7 @@ pub(super) fn write_redacted(line: &mut Vec<u8>, value: &RawJson, secrets: &Secr
 }
 
 /// Replaces the secrets of a text, and cuts it to `most` characters.
-pub(super) fn redact_and_cut<'a>(
+pub(crate) fn redact_and_cut<'a>(
     text: Cow<'a, str>,
     secrets: &Secrets,
     most: usize,

@@ -8,18 +8,16 @@ use std::{
 
 use ident::ToolIdentifier;
 use rawjson::{RawJson, write_json};
-use tokio::time::Instant;
 
 use super::{
     line::{redact_and_cut, write_redacted, write_text},
     shape::write_shape,
-    time::write_time,
 };
 use crate::{
-    call::{ClientHandle, ClientIdentity, Principal},
+    call::{ClientIdentity, Principal},
     config::{AuditArguments, Secrets},
-    era::{ResultType, result_type},
-    wire::ResultMarks,
+    events::{CallOutcome, OperationEnd},
+    moment::write_time,
 };
 
 /// The number of characters of a name that are recorded: callers can send names of any length.
@@ -29,38 +27,24 @@ const MAX_VALUES: usize = 16 * 1024;
 /// The largest request that a record copies. The line needs much less of a larger one.
 const MAX_COPY: usize = 64 * 1024;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AuditOutcome {
-    /// A result of this size.
-    Ok(usize),
-    /// A result of this size with `isError`.
-    ToolError(usize),
-    /// A question of this size: the client calls again with the answer.
-    InputRequired(usize),
-    /// A failure with this code.
-    Error(&'static str),
-    /// Not permitted, with this code.
-    Denied(&'static str),
-    /// The caller did not wait for the end.
-    Cancelled,
-}
-
 #[derive(PartialEq, Eq)]
 pub(super) struct LineFormat {
     /// Values that must not be in the log.
-    pub(super) secrets: Secrets,
+    pub(super) secrets: Arc<Secrets>,
     pub(super) arguments: AuditArguments,
 }
 
 pub(super) struct Record {
     time: SystemTime,
-    began: Instant,
     duration: Duration,
-    outcome: AuditOutcome,
+    outcome: CallOutcome,
     client: Arc<ClientIdentity>,
     principal: Principal,
+    /// The run whose script made the call.
+    run: Option<Arc<str>>,
     request: Request,
     arguments_bytes: usize,
+    trace_id: Option<u128>,
 }
 
 /// The tool and the arguments of a call.
@@ -69,83 +53,26 @@ enum Request {
         tool: ToolIdentifier,
         arguments: RawJson,
     },
-    /// The formatted members of the line. They are formatted when the call begins, because a copy of the request
-    /// would be too large.
+    /// The formatted members of the line, where a copy of the request would be too large.
     Written { tool: Vec<u8>, arguments: Vec<u8> },
 }
 
-impl AuditOutcome {
-    /// Returns the outcome of a call with this result, whose marks were found when it was scanned.
-    pub(crate) fn with(result: &RawJson, marks: ResultMarks) -> Self {
-        let size = result.as_bytes().len();
-        if marks.is_error {
-            Self::ToolError(size)
-        } else if !marks.is_complete() && result_type(result) == ResultType::InputRequired {
-            Self::InputRequired(size)
-        } else {
-            Self::Ok(size)
-        }
-    }
-
-    /// Returns the outcome of a call that failed with this code.
-    pub(crate) fn failed(code: &'static str) -> Self {
-        if code.starts_with("permission_") {
-            Self::Denied(code)
-        } else {
-            Self::Error(code)
-        }
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Ok(_) => "ok",
-            Self::ToolError(_) => "tool_error",
-            Self::InputRequired(_) => "input_required",
-            Self::Error(_) => "error",
-            Self::Denied(_) => "denied",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    fn code(self) -> Option<&'static str> {
-        match self {
-            Self::Error(code) | Self::Denied(code) => Some(code),
-            _ => None,
-        }
-    }
-
-    fn size(self) -> Option<usize> {
-        match self {
-            Self::Ok(size) | Self::ToolError(size) | Self::InputRequired(size) => Some(size),
-            _ => None,
-        }
-    }
-}
-
 impl Record {
-    /// Creates the record of a call that begins now.
-    pub(super) fn begin(
-        tool: &ToolIdentifier,
-        arguments: &RawJson,
-        client: &dyn ClientHandle,
-        format: &LineFormat,
-    ) -> Self {
-        Self {
-            time: SystemTime::now(),
-            began: Instant::now(),
-            duration: Duration::ZERO,
-            outcome: AuditOutcome::Cancelled,
-            client: client.identity(),
-            principal: client.principal(),
+    /// Creates the record of an operation that ended; `None` if it is not a call of a server's tool.
+    pub(super) fn of(end: &OperationEnd<'_>, format: &LineFormat) -> Option<Self> {
+        let operation = end.operation;
+        let (tool, arguments) = (operation.tool.as_ref()?, operation.arguments.as_ref()?);
+        Some(Self {
+            time: operation.time,
+            duration: end.duration,
+            outcome: end.outcome,
+            client: Arc::clone(&operation.client.identity),
+            principal: operation.client.principal,
+            run: operation.client.run.clone(),
             request: Request::new(tool, arguments, format),
             arguments_bytes: arguments.as_bytes().len(),
-        }
-    }
-
-    /// Records the end of the call.
-    pub(super) fn end(&mut self, outcome: AuditOutcome) {
-        self.outcome = outcome;
-        self.duration = self.began.elapsed();
+            trace_id: operation.trace.as_ref().map(|trace| trace.trace_id),
+        })
     }
 
     /// Returns the approximate memory size of the record.
@@ -162,6 +89,10 @@ impl Record {
         self.write_client(line);
         line.extend_from_slice(b"},");
         self.request.write_tool(line, format);
+        if let Some(run) = &self.run {
+            line.extend_from_slice(br#","run":"#);
+            write_text(line, run);
+        }
         line.extend_from_slice(br#","outcome":""#);
         line.extend_from_slice(self.outcome.word().as_bytes());
         if let Some(code) = self.outcome.code() {
@@ -176,6 +107,10 @@ impl Record {
         if let Some(size) = self.outcome.size() {
             line.extend_from_slice(br#","result_bytes":"#);
             write_json(line, &size);
+        }
+        if let Some(trace_id) = self.trace_id {
+            let text = format!(",\"trace_id\":\"{trace_id:032x}\"");
+            line.extend_from_slice(text.as_bytes());
         }
         line.push(b',');
         self.request.write_arguments(line, format);
@@ -195,7 +130,7 @@ impl Record {
             line.push(b',');
         }
         line.extend_from_slice(match self.principal {
-            Principal::Local => br#""principal":"local""#,
+            Principal::Local | Principal::Attached(_) => br#""principal":"local""#,
             Principal::Anybody => br#""principal":"anybody""#,
             Principal::Holder(_) => br#""principal":"token""#,
         });

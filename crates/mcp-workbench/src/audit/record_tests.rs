@@ -5,6 +5,7 @@ use std::time::UNIX_EPOCH;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::wire::ResultMarks;
 
 fn raw(text: &str) -> RawJson {
     RawJson::parse(&text.to_owned().into()).unwrap()
@@ -13,7 +14,10 @@ fn raw(text: &str) -> RawJson {
 pub(in crate::audit) fn format(arguments: AuditArguments) -> LineFormat {
     let mut secrets = Secrets::default();
     secrets.add("TOKEN", "hunter2-hunter2");
-    LineFormat { secrets, arguments }
+    LineFormat {
+        secrets: Arc::new(secrets),
+        arguments,
+    }
 }
 
 /// Returns the record of a call that has ended.
@@ -26,16 +30,17 @@ pub(in crate::audit) fn record(tool: &str, arguments: &str, format: &LineFormat)
     let arguments = raw(arguments);
     Record {
         time: UNIX_EPOCH + Duration::from_millis(1_763_234_186_890),
-        began: Instant::now(),
         duration: Duration::from_micros(12_900),
-        outcome: AuditOutcome::Ok(41),
+        outcome: CallOutcome::Ok(41),
         client: Arc::new(ClientIdentity {
             name: Some("claude-code".into()),
             version: Some("2.1.0".into()),
         }),
         principal: Principal::Local,
+        run: None,
         request: Request::new(&tool, &arguments, format),
         arguments_bytes: arguments.as_bytes().len(),
+        trace_id: None,
     }
 }
 
@@ -60,7 +65,7 @@ fn a_line_has_its_members_in_order() {
     );
     assert_eq!(line(&record, &format), format!("{expected}\n"));
 
-    record.outcome = AuditOutcome::Denied("permission_denied");
+    record.outcome = CallOutcome::Denied("permission_denied");
     let expected = format!(
         r#"{start}"outcome":"denied","code":"permission_denied","duration_ms":12,"arguments_bytes":24,{shape}"#
     );
@@ -115,9 +120,9 @@ fn missing_calls_have_a_line() {
 
 #[test]
 fn the_outcome_is_read_from_the_result() {
-    let with = |text: &str| AuditOutcome::with(&raw(text), ResultMarks::of(&raw(text)));
-    assert_eq!(with("{}"), AuditOutcome::Ok(2));
-    assert_eq!(with("5"), AuditOutcome::Ok(1));
+    let with = |text: &str| CallOutcome::with(&raw(text), ResultMarks::of(&raw(text)));
+    assert_eq!(with("{}"), CallOutcome::Ok(2));
+    assert_eq!(with("5"), CallOutcome::Ok(1));
     let cases = [
         (r#"{"isError":true}"#, "tool_error"),
         (r#"{"isErro\u0072":true}"#, "tool_error"),
@@ -136,6 +141,6 @@ fn the_outcome_is_read_from_the_result() {
         assert_eq!(with(text).word(), word, "{text}");
         assert_eq!(with(text).size(), Some(text.len()));
     }
-    assert_eq!(AuditOutcome::failed("permission_denied").word(), "denied");
-    assert_eq!(AuditOutcome::failed("call_timeout").word(), "error");
+    assert_eq!(CallOutcome::failed("permission_denied").word(), "denied");
+    assert_eq!(CallOutcome::failed("call_timeout").word(), "error");
 }

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use rawjson::{Kind, ObjectText, RawJson};
+use rawjson::RawJson;
 
 use super::{
     pages::{Pages, Syntax, head_end, tail_start},
-    reading::{CONTENT, Piece, Reading, STRUCTURED, text_item},
+    reading::{Piece, Reading, StructuredPart, text_item},
 };
 
 /// The tail is one part in this many of the shown text. Errors are often reported at the end.
@@ -15,9 +15,6 @@ const TAIL_SHARE: usize = 4;
 const STRUCTURED_SHARE: usize = 4;
 /// Texts get at least one part in this many of the budget if `structuredContent` has to stay.
 const TEXT_SHARE: usize = 4;
-
-/// The member for metadata of a message.
-const META: &str = "_meta";
 
 /// The treatment of `structuredContent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,34 +124,12 @@ impl<'a> Cut<'a> {
         about: (&str, &RawJson),
     ) -> RawJson {
         let content = self.content(notice, link);
-        let mut text = ObjectText::with_room(content.as_bytes().len());
-        let (mut has_content, mut has_meta) = (false, false);
-        for member in &self.reading.members {
-            text = match member.key.as_ref() {
-                CONTENT => {
-                    has_content = true;
-                    text.raw(CONTENT, &content)
-                }
-                STRUCTURED if self.structured > 0 => text,
-                META if member.value.kind() == Kind::Object && !has_meta => {
-                    has_meta = true;
-                    text.raw(META, &member.value.with_member(about.0, about.1))
-                }
-                // A `_meta` that is no object, or a duplicate, is relayed as it is.
-                META => {
-                    has_meta = true;
-                    text.relay(member)
-                }
-                _ => text.relay(member),
-            };
-        }
-        if !has_content {
-            text = text.raw(CONTENT, &content);
-        }
-        if !has_meta {
-            text = text.raw(META, &ObjectText::new().raw(about.0, about.1).finish());
-        }
-        text.finish()
+        let structured = if self.structured > 0 {
+            StructuredPart::LeftOut
+        } else {
+            StructuredPart::Kept
+        };
+        self.reading.compose(&content, structured, about)
     }
 
     fn content(&self, notice: &str, link: Option<&RawJson>) -> RawJson {

@@ -1,5 +1,5 @@
-//! Results that are over a budget of characters: measures them, cuts them to a head and a tail, and divides the whole
-//! into pages. This module stores nothing and asks nobody. The workbench decides how long a whole result is stored
+//! Results of which a client gets a part: those over a budget of characters are measured, cut to a head and a tail, and
+//! divided into pages; of others a filter selects a part. This module stores nothing and asks nobody. The workbench decides how long a whole result is stored
 //! and the note for the reader.
 //!
 //! It measures and shows what a model reads: decoded texts, not their JSON notation. Contents that cannot be shown in
@@ -10,10 +10,12 @@ mod address;
 mod cut;
 mod pages;
 mod reading;
+mod selection;
 
 pub(crate) use address::{Address, View, is_address};
 pub(crate) use cut::{Cut, Structured};
 pub(crate) use pages::{Pages, Syntax};
+pub(crate) use selection::{NotSelectable, Selection, with_remark};
 
 #[cfg(test)]
 mod tests;

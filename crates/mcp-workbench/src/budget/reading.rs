@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use rawjson::{Member, ObjectText, RawJson};
+use rawjson::{Kind, Member, ObjectText, RawJson};
 
 use crate::era::{ResultType, result_type};
 
@@ -10,8 +10,10 @@ use crate::era::{ResultType, result_type};
 const SEPARATOR: char = '\n';
 
 /// The member that has the contents.
-pub(super) const CONTENT: &str = "content";
-pub(super) const STRUCTURED: &str = "structuredContent";
+const CONTENT: &str = "content";
+const STRUCTURED: &str = "structuredContent";
+/// The member for metadata of a message.
+const META: &str = "_meta";
 /// The member of a content that has its text.
 const TEXT: &str = "text";
 /// The member of a content that has a resource.
@@ -25,6 +27,13 @@ pub(super) struct Reading<'a> {
     pub(super) structured: Option<RawJson>,
     /// The texts of the contents, joined by line ends.
     pub(super) text: String,
+}
+
+/// The treatment of `structuredContent` in a composed result.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum StructuredPart {
+    Kept,
+    LeftOut,
 }
 
 pub(super) struct Piece {
@@ -81,6 +90,43 @@ impl<'a> Reading<'a> {
         Some(reading)
     }
 
+    /// Returns the result with other contents. `about` is added to `_meta` under its key.
+    pub(super) fn compose(
+        &self,
+        content: &RawJson,
+        structured: StructuredPart,
+        about: (&str, &RawJson),
+    ) -> RawJson {
+        let mut text = ObjectText::with_room(content.as_bytes().len());
+        let (mut has_content, mut has_meta) = (false, false);
+        for member in &self.members {
+            text = match member.key.as_ref() {
+                CONTENT => {
+                    has_content = true;
+                    text.raw(CONTENT, content)
+                }
+                STRUCTURED if structured == StructuredPart::LeftOut => text,
+                META if member.value.kind() == Kind::Object && !has_meta => {
+                    has_meta = true;
+                    text.raw(META, &member.value.with_member(about.0, about.1))
+                }
+                // A `_meta` that is no object, or a duplicate, is relayed as it is.
+                META => {
+                    has_meta = true;
+                    text.relay(member)
+                }
+                _ => text.relay(member),
+            };
+        }
+        if !has_content {
+            text = text.raw(CONTENT, content);
+        }
+        if !has_meta {
+            text = text.raw(META, &ObjectText::new().raw(about.0, about.1).finish());
+        }
+        text.finish()
+    }
+
     /// Adds a text that belongs to no content.
     pub(super) fn add_text(&mut self, text: &str) {
         self.add(text_item(text));
@@ -120,6 +166,15 @@ impl<'a> Reading<'a> {
 }
 
 impl Piece {
+    /// Returns the text, if the content is a text.
+    pub(super) fn text(&self) -> Option<Cow<'_, str>> {
+        let text = self
+            .item
+            .member(TEXT)
+            .filter(|_| self.shape == Shape::Text)?;
+        Some(Cow::Owned(text.as_text()?.into_owned()))
+    }
+
     /// Returns the content unchanged.
     pub(super) fn whole(&self) -> RawJson {
         self.item.clone()

@@ -177,7 +177,11 @@ pub(super) fn read_configuration(
     Ok((file, text))
 }
 
-fn find(flag: Option<&Path>, environment: &Environment) -> Result<PathBuf, ConfigurationError> {
+/// Finds the configuration file; `flag` is the value of `--config`.
+pub(super) fn find(
+    flag: Option<&Path>,
+    environment: &Environment,
+) -> Result<PathBuf, ConfigurationError> {
     let located =
         locate(flag, environment).map_err(|error| ConfigurationError::NotFound { error })?;
     Ok(located.file)

@@ -2,6 +2,7 @@
 //! an exit code.
 
 mod add;
+mod allow;
 mod call;
 mod check;
 mod completions;
@@ -9,11 +10,13 @@ mod configuration;
 mod demo;
 mod doctor;
 mod editing;
+mod host;
 mod http;
 mod import;
 mod init;
 mod install;
 mod list;
+mod live;
 mod log;
 mod man;
 mod oauth;
@@ -22,6 +25,7 @@ mod permissions;
 mod probe;
 mod reload;
 mod remove;
+mod run;
 mod schema;
 mod search;
 mod serve;
@@ -33,6 +37,7 @@ mod token;
 mod tokens;
 mod trust;
 mod typed;
+mod ui;
 mod usage;
 mod warm;
 
@@ -47,7 +52,12 @@ use clap::{Parser, Subcommand, ValueEnum};
 use tracing::level_filters::LevelFilter;
 
 use self::switch::Switch;
-use crate::{config::Environment, telemetry};
+use crate::{
+    config::Environment,
+    jq::worker,
+    scripts,
+    telemetry::{self, LogSettings},
+};
 
 /// The program name as a user types it.
 const PROGRAM: &str = "mcp-workbench";
@@ -66,6 +76,14 @@ struct Arguments {
     /// Log level on stderr [default: info while serving, error elsewhere]
     #[arg(long, value_name = "LEVEL", global = true)]
     log_level: Option<LogLevel>,
+
+    /// Format of log lines
+    #[arg(long, value_name = "FORMAT", global = true, default_value = "text")]
+    log_format: LogFormat,
+
+    /// Append log lines to this file instead of stderr. At 10 MiB it is renamed to FILE.1
+    #[arg(long, value_name = "FILE", global = true)]
+    log_file: Option<PathBuf>,
 
     #[command(subcommand)]
     command: Option<Command>,
@@ -97,6 +115,8 @@ enum Command {
     Search(search::SearchArguments),
     /// Call a tool
     Call(call::CallArguments),
+    /// Run a script that calls tools
+    Run(run::RunArguments),
     /// Start every server and report problems
     Doctor(doctor::DoctorArguments),
     /// Count the tokens that tool definitions cost a model
@@ -105,8 +125,14 @@ enum Command {
     Warm(warm::WarmArguments),
     /// Show which tools may be called, and print rules for a client
     Permissions(permissions::PermissionsArguments),
+    /// Let a tool run without asking
+    Allow(allow::AllowArguments),
     /// Show the audit log of tool calls
     Log(log::LogArguments),
+    /// Open a page that shows servers, calls and approvals of the workbench that serves over HTTP
+    Ui(ui::UiArguments),
+    /// Show and steer the workbench that serves over HTTP, like the page does
+    Live(live::LiveArguments),
     /// Review and approve changes to servers and tools
     Trust(trust::TrustArguments),
     /// Sign in to a remote server
@@ -127,6 +153,19 @@ enum Command {
     Completions(completions::CompletionsArguments),
     /// Print the manual page of the program or of a command
     Man(man::ManArguments),
+    /// Show the shared hosts, their clients and their servers
+    #[cfg(unix)]
+    Ps(host::PsArguments),
+    /// Stop a server of a shared host, or the host
+    #[cfg(unix)]
+    Stop(host::SelectionArguments),
+    /// Restart a server of a shared host, or the host
+    #[cfg(unix)]
+    Restart(host::SelectionArguments),
+    /// Run the host that the clients of a configuration share
+    #[cfg(unix)]
+    #[command(hide = true)]
+    HostProcess(host::HostArguments),
     /// Run one of the demo's servers
     #[command(hide = true)]
     DemoServer {
@@ -143,6 +182,21 @@ enum LogLevel {
     Info,
     Debug,
     Trace,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+impl From<LogFormat> for telemetry::LogFormat {
+    fn from(format: LogFormat) -> Self {
+        match format {
+            LogFormat::Text => Self::Text,
+            LogFormat::Json => Self::Json,
+        }
+    }
 }
 
 impl From<LogLevel> for LevelFilter {
@@ -165,6 +219,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(done) = be_guard(&arguments) {
         return done;
     }
+    if let Some(done) = be_worker(&arguments) {
+        return done;
+    }
+    if matches!(&arguments[..], [_, first] if first == worker::WORKER_ARGUMENT) {
+        return worker::run();
+    }
     let environment = Environment::of_process();
     // A completion script passes an unfinished command line, which would not parse.
     if let Some(done) = completions::answer(&arguments, &environment) {
@@ -180,10 +240,20 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         .is_none_or(std::ffi::OsStr::is_empty);
     let level = arguments.log_level.unwrap_or(match arguments.command {
         None | Some(Command::Serve(_)) => LogLevel::Info,
+        #[cfg(unix)]
+        Some(Command::HostProcess(_)) => LogLevel::Info,
         // Other commands report everything that matters in their output.
         Some(_) => LogLevel::Error,
     });
-    telemetry::start_logging(level.into(), colour);
+    let logging = telemetry::start_logging(LogSettings {
+        level: level.into(),
+        format: arguments.log_format.into(),
+        file: arguments.log_file,
+        colour,
+    });
+    if let Err(error) = logging {
+        return output::failure(&error);
+    }
     let config = arguments.config.as_deref();
     let done = match arguments.command {
         None => serve::run_stdio(config, &environment),
@@ -209,11 +279,15 @@ fn run(command: Command, config: Option<&Path>, environment: &Environment) -> Co
         Command::List(arguments) => list::run(config, &arguments, environment),
         Command::Search(arguments) => search::run(config, &arguments, environment),
         Command::Call(arguments) => call::run(config, &arguments, environment),
+        Command::Run(arguments) => run::run(config, &arguments, environment),
         Command::Doctor(arguments) => doctor::run(config, &arguments, environment),
         Command::Tokens(arguments) => tokens::run(config, &arguments, environment),
         Command::Warm(arguments) => warm::run(config, &arguments, environment),
         Command::Permissions(arguments) => permissions::run(config, &arguments, environment),
+        Command::Allow(arguments) => allow::run(config, &arguments, environment),
         Command::Log(arguments) => log::run(config, &arguments, environment),
+        Command::Ui(arguments) => ui::run(&arguments, environment),
+        Command::Live(arguments) => live::run(&arguments, environment),
         Command::Trust(arguments) => trust::run(config, &arguments, environment),
         Command::Login(arguments) => oauth::login(config, &arguments, environment),
         Command::Logout(arguments) => oauth::logout(config, &arguments, environment),
@@ -225,6 +299,14 @@ fn run(command: Command, config: Option<&Path>, environment: &Environment) -> Co
         Command::Schema => Ok(schema::run()),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
+        #[cfg(unix)]
+        Command::Ps(arguments) => host::ps(config, &arguments, environment),
+        #[cfg(unix)]
+        Command::Stop(arguments) => host::stop(config, &arguments, environment),
+        #[cfg(unix)]
+        Command::Restart(arguments) => host::restart(config, &arguments, environment),
+        #[cfg(unix)]
+        Command::HostProcess(arguments) => host::run(config, &arguments, environment),
         Command::DemoServer { server } => demo::be_server(server),
     }
 }
@@ -245,4 +327,12 @@ fn be_guard(arguments: &[OsString]) -> Option<ExitCode> {
     }
     guard::run(marker.to_str()?);
     Some(ExitCode::SUCCESS)
+}
+
+/// Runs a worker for one script if the arguments ask for it. Like the guard it is this same program.
+fn be_worker(arguments: &[OsString]) -> Option<ExitCode> {
+    let [_, first] = arguments else {
+        return None;
+    };
+    (first == scripts::WORKER_ARGUMENT).then(script::run_worker)
 }

@@ -3,12 +3,16 @@
 use std::{collections::HashMap, io, path::PathBuf, sync::Arc, time::Duration};
 
 use thiserror::Error;
+#[cfg(unix)]
+use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::{
     configuration::{ConfigurationError, UnknownName, load_file_again},
     serve::show_natively,
 };
+#[cfg(unix)]
+use crate::downstream::ViewId;
 use crate::{
     config::{Environment, FileWatch, Fingerprint, Loaded, wait_for_writer},
     offload::run_blocking,
@@ -58,6 +62,67 @@ impl Source {
         })
         .await?
     }
+}
+
+/// A change of the set of workbenches that a host keeps up to date.
+#[cfg(unix)]
+pub(super) enum Following {
+    Begin(Arc<Workbench>, Source),
+    End(ViewId),
+}
+
+/// Applies changes to the workbenches of a host, which all have one configuration file, until `following` is closed. One
+/// watch serves all of them.
+#[cfg(unix)]
+pub(super) async fn follow_all(
+    mut following: mpsc::UnboundedReceiver<Following>,
+    mut signal: ReloadSignal,
+) {
+    let mut reloaders: Vec<Reloader> = Vec::new();
+    loop {
+        let mut watch = watch_all(&mut reloaders);
+        for reloader in &mut reloaders {
+            reloader.check().await;
+        }
+        tokio::select! {
+            change = following.recv() => {
+                let Some(change) = change else { return };
+                take_following(change, &mut reloaders).await;
+                sleep(FIRST_CHECK_DELAY).await;
+                while let Ok(change) = following.try_recv() {
+                    take_following(change, &mut reloaders).await;
+                }
+            }
+            () = changed(watch.as_mut()) => {}
+            () = signal.next() => {
+                for reloader in &mut reloaders {
+                    reloader.reload_all().await;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+async fn take_following(change: Following, reloaders: &mut Vec<Reloader>) {
+    match change {
+        Following::Begin(workbench, source) => {
+            let mut reloader = Reloader::new(workbench, source);
+            reloader.record_env_files().await;
+            reloaders.push(reloader);
+        }
+        Following::End(view) => reloaders.retain(|it| it.workbench.view() != view),
+    }
+}
+
+/// Watches the files of several workbenches, as far as watching is on.
+#[cfg(unix)]
+fn watch_all(reloaders: &mut [Reloader]) -> Option<FileWatch> {
+    let watching = reloaders.iter().filter(|it| it.is_watching());
+    let mut files: Vec<PathBuf> = watching.flat_map(Reloader::watched_files).collect();
+    files.sort_unstable();
+    files.dedup();
+    (!files.is_empty()).then(|| FileWatch::new(files))
 }
 
 /// Applies changes until the workbench shuts down.
@@ -159,9 +224,7 @@ impl Reloader {
         if !self.is_watching() {
             return None;
         }
-        let lock = self.workbench.pins().file().map(PathBuf::from);
-        let files = self.files().into_iter().chain(lock);
-        let watch = FileWatch::new(files.collect());
+        let watch = FileWatch::new(self.watched_files());
         if watch.is_polled() && cfg!(target_os = "linux") && !self.is_polling_reported {
             tracing::warn!(
                 "file change notifications are not available; checking files every 2 s instead"
@@ -169,6 +232,12 @@ impl Reloader {
             self.is_polling_reported = true;
         }
         Some(watch)
+    }
+
+    /// Returns the files that are watched: those of the configuration, and the lock file.
+    fn watched_files(&self) -> Vec<PathBuf> {
+        let lock = self.workbench.pins().file().map(PathBuf::from);
+        self.files().into_iter().chain(lock).collect()
     }
 
     /// Checks the files and applies changes.

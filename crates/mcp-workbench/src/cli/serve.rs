@@ -15,15 +15,18 @@ use super::{
     CommandResult,
     configuration::{ConfigurationError, UnknownName, load_configuration},
     demo::{self, program},
+    host,
     http::{HttpArguments, HttpError},
     output,
     reload::{self, ReloadSignal, Source},
     signals::Signals,
+    ui::{Api, PageRecord, WorkbenchPage},
 };
 use crate::{
     config::{Environment, Loaded, ToolMode, parse},
+    otel::Telemetry,
     serve::{
-        http::{ENDPOINT_PATH, HttpListener, HttpOptions},
+        http::{ENDPOINT_PATH, HttpListener, HttpOptions, Page},
         stdio::{self, ServeEnd},
     },
     workbench::Workbench,
@@ -49,6 +52,14 @@ pub(super) struct ServeArguments {
     #[arg(long, value_name = "TOOLBOX")]
     native: Option<String>,
 
+    /// Share servers with the other clients of this configuration, whatever it says
+    #[arg(long, conflicts_with_all = ["demo", "alone"])]
+    shared: bool,
+
+    /// Share servers with no other client, whatever the configuration says
+    #[arg(long)]
+    alone: bool,
+
     #[command(flatten)]
     http: HttpArguments,
 }
@@ -56,8 +67,13 @@ pub(super) struct ServeArguments {
 /// Serves the configuration over stdin and stdout.
 pub(super) fn run_stdio(config: Option<&Path>, environment: &Environment) -> CommandResult {
     let loaded = load(config, environment)?;
+    if loaded.config.shared
+        && let Some(done) = host::attach(&loaded, environment, None)
+    {
+        return done;
+    }
     let source = source(&loaded, environment, None);
-    serve(loaded, Some(source), Transport::Stdio)
+    serve(loaded, Some(source), Transport::Stdio, environment)
 }
 
 /// Serves according to the arguments.
@@ -83,7 +99,15 @@ pub(super) fn run(
     // Checked before the workbench starts, so that a refused option leaves nothing running.
     let options = arguments.http.options(environment)?;
     let transport = options.map_or(Transport::Stdio, Transport::Http);
-    serve(loaded, source, transport)
+    let is_shared = !arguments.alone && (arguments.shared || loaded.config.shared);
+    if matches!(transport, Transport::Stdio)
+        && source.is_some()
+        && is_shared
+        && let Some(done) = host::attach(&loaded, environment, arguments.native)
+    {
+        return done;
+    }
+    serve(loaded, source, transport, environment)
 }
 
 /// Returns the source of a configuration, for reloading it.
@@ -123,10 +147,13 @@ pub(super) fn show_natively(
     Ok(loaded)
 }
 
-fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> CommandResult {
-    for problem in loaded.warnings.iter().chain(&loaded.unset) {
-        tracing::warn!("{problem}");
-    }
+fn serve(
+    loaded: Loaded,
+    source: Option<Source>,
+    transport: Transport,
+    environment: &Environment,
+) -> CommandResult {
+    log_problems(&loaded);
     if matches!(transport, Transport::Stdio) && io::stdin().is_terminal() {
         output::remark(ON_A_TERMINAL);
     }
@@ -136,6 +163,7 @@ fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Comman
         .build()?;
     let done = runtime.block_on(async {
         let workbench = Workbench::new(Arc::new(loaded.config));
+        let telemetry = Telemetry::start(environment, workbench.observed())?;
         // The demo has no file to reload.
         if let Some(source) = source {
             let signal = ReloadSignal::listen()?;
@@ -148,7 +176,12 @@ fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Comman
         // Serving runs in a task of its own: whenever the future passed to `block_on` is woken, the runtime
         // polls all events first, which is a system call.
         let stopped = stop.clone().cancelled_owned();
-        let serving = TaskTracker::new().spawn(serve_over(transport, workbench, stopped));
+        let serving = TaskTracker::new().spawn(serve_over(
+            transport,
+            workbench,
+            environment.clone(),
+            stopped,
+        ));
         let second_signal = async {
             signals.next().await;
             stop.cancel();
@@ -156,6 +189,9 @@ fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Comman
         };
         tokio::select! {
             served = serving => {
+                if let Some(telemetry) = telemetry {
+                    telemetry.close().await;
+                }
                 Ok::<_, Box<dyn Error>>(served??)
             }
             // A second signal skips the orderly shutdown; the guard process ends the remaining servers.
@@ -167,10 +203,18 @@ fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Comman
     done
 }
 
+/// Logs the probable mistakes of a configuration.
+pub(super) fn log_problems(loaded: &Loaded) {
+    for problem in loaded.warnings.iter().chain(&loaded.unset) {
+        tracing::warn!("{problem}");
+    }
+}
+
 /// Serves until `stop` is ready or the only client disconnects.
 async fn serve_over(
     transport: Transport,
     workbench: Arc<Workbench>,
+    environment: Environment,
     stop: impl Future<Output = ()>,
 ) -> Result<ExitCode, HttpError> {
     match transport {
@@ -183,8 +227,17 @@ async fn serve_over(
             let bound = HttpListener::bind(options).await;
             let listener = bound.map_err(|error| HttpError::Bind { address, error })?;
             let address = listener.address();
+            // Only this machine may see the page.
+            let record = address
+                .ip()
+                .is_loopback()
+                .then(|| PageRecord::write(address, &environment));
+            let page = record.as_ref().map(|record| {
+                let api = Api::new(Arc::clone(&workbench), &environment);
+                Arc::new(WorkbenchPage::new(record.key(), api)) as Arc<dyn Page>
+            });
             output::remark(&format!("listening on http://{address}{ENDPOINT_PATH}"));
-            listener.serve(workbench, stop).await;
+            listener.serve(workbench, page, stop).await;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -6,6 +6,7 @@
 //! workbench as a server of a client, and [`ClientText`] edits a client's file.
 
 mod client;
+mod code_mode;
 mod document;
 mod fields;
 mod files;
@@ -25,6 +26,7 @@ mod yaml;
 
 pub(crate) use client::Interpolation;
 pub use client::{Client, ClientName, Format, Scope, System};
+pub(crate) use code_mode::has_own_code_mode;
 pub use files::client_paths;
 pub use find::servers_in;
 pub(crate) use find::{DiscoveredFile, DiscoveredServer, ReadError, find, read_text};

@@ -42,6 +42,8 @@ pub(crate) struct OwnEntry<'a> {
     pub config: &'a str,
     /// The variables that the configuration needs.
     pub variables: &'a [String],
+    /// True if the client shares servers with others, whatever the configuration says.
+    pub shared: bool,
 }
 
 impl OwnEntry<'_> {
@@ -58,13 +60,14 @@ impl OwnEntry<'_> {
             .iter()
             .partition(|(key, _)| ["name", "type", "transport"].contains(key));
         entry.extend(self.constants(kinds));
-        let arguments = ["--config", self.config];
+        let mut arguments = vec!["--config", self.config];
+        if self.shared {
+            arguments.extend(["serve", "--shared"]);
+        }
         match client.spelling.command {
             CommandSpelling::Line => {
-                entry.insert(
-                    "command".into(),
-                    json!([self.program, arguments[0], arguments[1]]),
-                );
+                arguments.insert(0, self.program);
+                entry.insert("command".into(), json!(arguments));
             }
             CommandSpelling::CommandAndArgs => {
                 entry.insert("command".into(), self.program.into());

@@ -3,7 +3,7 @@
 //! `${workspaceFolder}`, and `$${` for a literal `${`. Anything else, a lone `$` or `$VAR` included,
 //! is text.
 
-use std::{borrow::Cow, ffi::OsStr, fmt};
+use std::{borrow::Cow, collections::BTreeSet, ffi::OsStr, fmt};
 
 use super::{
     problems::ReferenceFault,
@@ -96,6 +96,19 @@ pub(super) fn expand(text: &str, sources: &Sources<'_>) -> Result<Expanded, Vec<
     } else {
         Err(faults)
     }
+}
+
+/// Returns the names of the variables that a whole file refers to, in comments too.
+pub(super) fn variables_in(text: &str) -> BTreeSet<String> {
+    let inside = text.match_indices("${").filter_map(|(at, opened)| {
+        let inside = &text[at + opened.len()..];
+        Some(&inside[..inside.find('}')?])
+    });
+    let names = inside.filter_map(|inside| match Reference::parse(inside).ok()?.source {
+        Source::Variable(name) => Some(name.to_owned()),
+        Source::File(_) | Source::Keyring(_) | Source::UserHome | Source::WorkspaceFolder => None,
+    });
+    names.collect()
 }
 
 impl<'a> Reference<'a> {

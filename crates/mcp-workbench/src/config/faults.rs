@@ -9,6 +9,7 @@ use super::{
     problems::{JsonType, Named, Severity},
     sources::MissingValue,
 };
+use crate::jq::FilterError;
 
 /// A fault at one place of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -152,6 +153,9 @@ pub enum ValueFault {
     /// A header value with several lines.
     #[error("the value of a header contains a line break")]
     LineBreak,
+    /// An invalid jq filter.
+    #[error("not a jq filter: {0}")]
+    Filter(#[from] FilterError),
     /// An invalid URL.
     #[error("`{url}` is not an http or https URL")]
     Url { url: String },

@@ -1,6 +1,7 @@
 //! Loads a configuration from a file or its text.
 
 use std::{
+    collections::BTreeSet,
     io,
     path::{Path, PathBuf},
 };
@@ -8,6 +9,7 @@ use std::{
 use super::{
     access,
     environment::Environment,
+    expand::variables_in,
     problems::{Findings, Problem, Problems, SourceLocation},
     raw,
     resolve::resolve,
@@ -25,6 +27,8 @@ pub struct Loaded {
     pub config: Config,
     /// The fingerprint of the text.
     pub fingerprint: Fingerprint,
+    /// The variables that the text refers to.
+    pub variables: BTreeSet<String>,
     /// Probable mistakes, in the order of the file.
     pub warnings: Vec<Problem>,
     /// The variables that are not set, in the order of the file. Each makes its server fail when it is needed. One in
@@ -127,6 +131,7 @@ fn finish(
     Ok(Loaded {
         config,
         fingerprint: Fingerprint::of_text(text),
+        variables: variables_in(text),
         warnings: remarks.warnings,
         unset: remarks.unset,
     })

@@ -22,18 +22,27 @@ pub enum MetaTool {
     SearchTools,
     /// Reads more of a result that was over its budget.
     ReadResult,
+    /// Runs a script that calls tools.
+    RunCode,
 }
 
 /// The names of all meta-tools.
-const NAMES: &[&str] = &["open_toolbox", "use_tool", "search_tools", "read_result"];
+const NAMES: &[&str] = &[
+    "open_toolbox",
+    "use_tool",
+    "search_tools",
+    "read_result",
+    "run_code",
+];
 
 impl MetaTool {
     /// All meta-tools, in the order of their names.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::OpenToolbox,
         Self::UseTool,
         Self::SearchTools,
         Self::ReadResult,
+        Self::RunCode,
     ];
 
     /// The meta-tools that are enabled by default.

@@ -32,6 +32,7 @@ mod resolve;
 mod resolved;
 mod schema;
 mod secrets;
+mod sharing;
 mod sources;
 mod transport;
 mod watch;
@@ -60,10 +61,11 @@ pub(crate) use problems::{Fault, Problem, ReferenceFault, Severity};
 pub use resolved::Transport;
 pub(crate) use resolved::{
     ChildEnvironment, Config, Connect, ListBounds, PinMode, Purpose, RemoteEndpoint,
-    RemoteProtocol, Server, ServerTimes, StdioLaunch, ToolMode, Toolbox, Unset,
+    RemoteProtocol, Selecting, Server, ServerTimes, Share, StdioLaunch, ToolMode, Toolbox, Unset,
 };
 pub(crate) use schema::JSON_SCHEMA;
 pub(crate) use secrets::{REDACTED, Secrets};
+pub(crate) use sharing::{NotShared, not_shared};
 pub(crate) use sources::MissingValue;
 pub(crate) use watch::{FileWatch, Fingerprint, wait_for_writer};
 pub(crate) use written_entry::WrittenEntry;

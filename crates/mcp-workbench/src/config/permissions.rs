@@ -16,12 +16,14 @@ pub struct Permissions {
     pub ask: Vec<PermissionRule>,
     /// Tools that do not run.
     pub deny: Vec<PermissionRule>,
+    /// Tools that scripts may call; `None` if the file has no such list.
+    pub code: Option<Vec<PermissionRule>>,
 }
 
 impl Permissions {
     /// Returns whether there are no rules.
     pub fn is_empty(&self) -> bool {
-        self.allow.is_none() && self.ask.is_empty() && self.deny.is_empty()
+        self.allow.is_none() && self.ask.is_empty() && self.deny.is_empty() && self.code.is_none()
     }
 
     /// Returns the rules, as written, whose patterns match none of `tools` (all tools of the server). A rule of only
@@ -29,7 +31,7 @@ impl Permissions {
     pub fn unmatched<'a, 'b>(&'a self, tools: impl Iterator<Item = &'b str>) -> Vec<&'a str> {
         let tools: Vec<&str> = tools.collect();
         let rules = self.allow.iter().flatten().chain(&self.ask);
-        let rules = rules.chain(&self.deny);
+        let rules = rules.chain(&self.deny).chain(self.code.iter().flatten());
         let unmatched = rules.filter(|rule| match &rule.target {
             Target::Name(glob) => {
                 !glob.is_everything() && !tools.iter().any(|tool| glob.matches(tool))
@@ -148,11 +150,12 @@ mod tests {
             allow: Some(rules(&["read", "raed", "@readOnly"])),
             ask: rules(&["*", "write_*"]),
             deny: rules(&["delte_*"]),
+            code: Some(rules(&["raed_*", "read"])),
         };
         let tools = ["read", "delete_all"];
         assert_eq!(
             permissions.unmatched(tools.into_iter()),
-            ["raed", "write_*", "delte_*"]
+            ["raed", "write_*", "delte_*", "raed_*"]
         );
     }
 

@@ -27,6 +27,8 @@ pub enum Named {
     Variable,
     /// A header in `headers`.
     Header,
+    /// A tool in `resultSelect`.
+    Tool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,6 +188,7 @@ impl fmt::Display for Named {
             Self::Server => "server",
             Self::Variable => "variable",
             Self::Header => "header",
+            Self::Tool => "tool",
         })
     }
 }

@@ -25,12 +25,13 @@ use super::{
     meta_tools::MetaTool,
     problems::{Findings, ValueFault},
     raw::{
-        RawCommand, RawConfig, RawConnect, RawEra, RawInheritEnv, RawPin, RawServer, RawToolMode,
-        RawToolbox, Text,
+        RawCommand, RawConfig, RawConnect, RawEra, RawInheritEnv, RawPin, RawServer, RawShare,
+        RawToolMode, RawToolbox, Text,
     },
     resolved::{
         ChildEnvironment, Config, Connect, ListBounds, PinMode, Purpose, RemoteEndpoint,
-        RemoteProtocol, Server, ServerTimes, StdioLaunch, ToolMode, Toolbox, Transport,
+        RemoteProtocol, Selecting, Server, ServerTimes, Share, StdioLaunch, ToolMode, Toolbox,
+        Transport,
     },
     secrets::Secrets,
     transport::{self, Hints, Kind},
@@ -97,7 +98,13 @@ pub(super) fn resolve(
             .clone()
             .unwrap_or_else(|| MetaTool::DEFAULT.to_vec()),
         open_detail: raw.open_detail.unwrap_or(Detail::Full),
+        select: match raw.select {
+            Some(true) => Selecting::On,
+            Some(false) | None => Selecting::Off,
+        },
         watch: raw.watch.unwrap_or(true),
+        shared: raw.shared.unwrap_or(false),
+        start_directory: environment.start_directory().into(),
         cache: environment.cache_directory(),
         state: environment.state_directory(),
         audit: raw.audit.as_ref().and_then(|audit| resolver.audit(audit)),
@@ -187,6 +194,7 @@ impl Resolver<'_> {
         let stdio = self.stdio(&mut variables, raw);
         let remote = self.remote(&mut variables, raw);
         let filters = self.filters(&mut variables, raw);
+        let result_select = self.result_select(&mut variables, raw);
         let permissions = raw.permissions.as_ref();
         let permissions = permissions.map(|it| self.permissions(&mut variables, it));
         let kind = self.kind(&mut variables, raw);
@@ -213,9 +221,11 @@ impl Resolver<'_> {
             times: times(raw),
             era: era(raw),
             max_result_chars: budget(raw.max_result_chars.or(self.max_result_chars)),
+            result_select,
             list_bounds: list_bounds(raw),
             sanitize: raw.sanitize.unwrap_or(self.sanitize),
             pin: pin_mode(raw.pin).unwrap_or(self.pin),
+            share: share(raw),
             written: WrittenEntry::of(raw),
         })
     }
@@ -236,13 +246,24 @@ impl Resolver<'_> {
             args_as_written: arguments_as_written(raw),
             env_as_written: env_as_written(raw),
             names_cwd: cwd.is_some(),
-            cwd: cwd.unwrap_or_else(|| self.environment.start_directory().into()),
+            cwd: cwd.unwrap_or_else(|| self.default_cwd(share(raw))),
             environment: ChildEnvironment {
                 inherited: self.inherited(variables, raw),
                 file: self.path(variables, raw.env_file.as_ref()),
                 own: self.members(variables, raw.env.as_ref()),
             },
             secrets: Secrets::default(),
+        }
+    }
+
+    /// Returns the working directory of a program whose entry names none. A program for all clients cannot be in the
+    /// folder of one of them.
+    fn default_cwd(&self, share: Share) -> PathBuf {
+        match share {
+            Share::Machine => self.folder.clone(),
+            Share::Auto | Share::Project | Share::Client => {
+                self.environment.start_directory().into()
+            }
         }
     }
 
@@ -389,6 +410,15 @@ fn pin_mode(raw: Option<RawPin>) -> Option<PinMode> {
         RawPin::Notice => PinMode::Notice,
         RawPin::Enforce => PinMode::Enforce,
     })
+}
+
+fn share(raw: &RawServer) -> Share {
+    match raw.share {
+        None | Some(RawShare::Auto) => Share::Auto,
+        Some(RawShare::Machine) => Share::Machine,
+        Some(RawShare::Project) => Share::Project,
+        Some(RawShare::Client) => Share::Client,
+    }
 }
 
 fn times(raw: &RawServer) -> ServerTimes {

@@ -17,9 +17,13 @@ use super::{
     audit::Audit, detail::Detail, filters::ToolFilters, meta_tools::MetaTool, oauth::OAuth,
     permissions::Permissions, secrets::Secrets, sources::MissingValue, written_entry::WrittenEntry,
 };
-use crate::era::Era;
+use crate::{era::Era, jq::Filter};
 
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "keys of the file, each by itself"
+)]
 pub struct Config {
     /// The file, for messages.
     pub file: PathBuf,
@@ -43,8 +47,13 @@ pub struct Config {
     pub meta_tools: Vec<MetaTool>,
     /// The default `detail` of `open_toolbox`.
     pub open_detail: Detail,
+    pub select: Selecting,
     /// True if changes of the file are applied while the workbench runs.
     pub watch: bool,
+    /// True if the clients of this machine share the servers.
+    pub shared: bool,
+    /// The folder in which the client was started.
+    pub start_directory: PathBuf,
     /// The directory for files that can be recreated, if there is one.
     pub cache: Option<PathBuf>,
     /// The directory for files that cannot be recreated, if there is one.
@@ -56,6 +65,13 @@ pub struct Config {
     /// The `pin` of the file, for entries without one.
     pub pin: PinMode,
     pub purpose: Purpose,
+}
+
+/// The right of callers to select a part of a result with a filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Selecting {
+    Off,
+    On,
 }
 
 /// The reason for starting servers.
@@ -123,14 +139,32 @@ pub struct Server {
     pub era: Option<Era>,
     /// The maximum length of a result that a client is sent at once; `None` to send results whole.
     pub max_result_chars: Option<usize>,
+    /// The filters for results of calls without their own, by tool.
+    pub(crate) result_select: IndexMap<String, Filter>,
     /// The bounds of its list of tools.
     pub list_bounds: ListBounds,
     /// True if hidden characters in its output are shown by number.
     pub sanitize: bool,
     /// The reaction to differences from the lock file.
     pub pin: PinMode,
+    /// The clients that share it, if the file is shared.
+    pub share: Share,
     /// The entry as it is written in the file.
     pub written: WrittenEntry,
+}
+
+/// The clients that share a server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Share {
+    /// Those for which everything that defines the server is equal.
+    #[default]
+    Auto,
+    /// All, if the values that the entry names are equal.
+    Machine,
+    /// Those that were started in one folder, if the values that the entry names are equal.
+    Project,
+    /// None.
+    Client,
 }
 
 /// The reaction when a server, or one of its tools, differs from the lock file.

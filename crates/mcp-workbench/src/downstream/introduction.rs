@@ -1,10 +1,11 @@
 //! The description of a server in its first response.
 
+use indexmap::IndexMap;
 use rawjson::{Kind, RawJson};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    era::{Era, MODERN_REVISION, SERVER_INFO, TASKS_EXTENSION},
+    era::{EXPERIMENTAL, EXTENSIONS, Era, MODERN_REVISION, SERVER_INFO, TASKS_EXTENSION},
     policy::scan,
 };
 
@@ -25,7 +26,22 @@ pub(crate) struct Introduction {
     pub subscriptions: bool,
     /// Set if calls can run as tasks, which outlive their requests.
     pub tasks: bool,
+    /// The other extensions and the experimental features of the server. They are boxed, because few servers have any and
+    /// this is copied with every list.
+    #[serde(default)]
+    pub declared: Option<Box<DeclaredExtensions>>,
 }
+
+/// What a server declares by names that the workbench need not know, with its settings as JSON.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DeclaredExtensions {
+    pub extensions: IndexMap<String, String>,
+    pub experimental: IndexMap<String, String>,
+}
+
+/// The maximum number of extensions of a server that are announced, and the maximum size of all of their settings.
+const MAX_EXTENSIONS: usize = 100;
+const MAX_EXTENSION_BYTES: usize = 64 * 1024;
 
 /// A family of requests that a server may support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,7 +95,11 @@ impl Introduction {
             left_out,
             families: families.collect(),
             subscriptions: subscribe.is_some_and(|it| it.is_true()),
-            tasks: capability("extensions").is_some_and(|it| it.member(TASKS_EXTENSION).is_some()),
+            tasks: capability(EXTENSIONS).is_some_and(|it| it.member(TASKS_EXTENSION).is_some()),
+            declared: DeclaredExtensions::of(
+                capability(EXTENSIONS).as_ref(),
+                capability(EXPERIMENTAL).as_ref(),
+            ),
         }
     }
 
@@ -87,6 +107,38 @@ impl Introduction {
     pub(crate) fn has(&self, family: ServerFamily) -> bool {
         self.families.contains(&family)
     }
+}
+
+impl DeclaredExtensions {
+    fn of(extensions: Option<&RawJson>, experimental: Option<&RawJson>) -> Option<Box<Self>> {
+        let declared = Self {
+            extensions: settings(extensions),
+            experimental: settings(experimental),
+        };
+        (declared != Self::default()).then(|| Box::new(declared))
+    }
+}
+
+/// Returns the members of a capability, without tasks, as far as they are within bounds.
+fn settings(capability: Option<&RawJson>) -> IndexMap<String, String> {
+    let members = capability.and_then(RawJson::members);
+    let members = members.unwrap_or_default().into_iter();
+    let members = members.filter(|member| member.key != TASKS_EXTENSION);
+    let mut left = MAX_EXTENSION_BYTES;
+    let members = members.take(MAX_EXTENSIONS).filter(|member| {
+        let size = member.key.len() + member.value.as_bytes().len();
+        let fits = size <= left;
+        left -= if fits { size } else { 0 };
+        fits
+    });
+    members
+        .map(|member| {
+            (
+                member.key.into_owned(),
+                member.value.minified().as_str().to_owned(),
+            )
+        })
+        .collect()
 }
 
 /// Returns the reason why the instructions are omitted, if the scanner finds something in them.

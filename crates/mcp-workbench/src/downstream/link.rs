@@ -13,10 +13,11 @@ use super::{
     http::HttpLink,
     oauth::{OAuthClient, OAuthContext},
     process::{Exit, ProcessTable},
+    server::ProcessView,
     stdio::StdioLink,
 };
 use crate::{
-    call::Outcome,
+    call::{Carrier, Outcome},
     config::{Secrets, Server, Transport},
     era::Era,
     wire::{self, Frame, FrameTicket, Message, Outgoing, Params},
@@ -110,9 +111,33 @@ impl Link {
         }
     }
 
+    /// Returns the process id of a server that is a running program.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        match self {
+            Self::Stdio(link) => link.pid(),
+            Self::Http(_) => None,
+        }
+    }
+
     /// Returns true if the server is remote, and not a child process.
     pub(crate) fn is_remote(&self) -> bool {
         matches!(self, Self::Http(_))
+    }
+
+    /// Returns the transport of the connection.
+    pub(crate) fn carrier(&self) -> Carrier {
+        match self {
+            Self::Stdio(_) => Carrier::Pipe,
+            Self::Http(_) => Carrier::Tcp,
+        }
+    }
+
+    /// Returns the process of the server, if it is one.
+    pub(crate) fn process(&self) -> Option<ProcessView> {
+        match self {
+            Self::Stdio(link) => link.view(),
+            Self::Http(_) => None,
+        }
     }
 
     /// Sets the era of the next requests. A probe of the modern era may be followed by the legacy one.

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::{introduction::Introduction, snapshot::ServerSnapshot};
 use crate::{
     call::Fingerprint,
-    config::{Permissions, PinMode, Server, ToolFilters, Transport},
+    config::{PermissionRule, Permissions, PinMode, Server, ToolFilters, Transport},
     era::{
         CacheHints, Era,
         headers::{self, ParameterHeader},
@@ -42,6 +42,8 @@ pub(crate) struct ToolList {
     denied: HashMap<ToolName, Reason>,
     /// The annotations of the tools so far, if permission rules use them.
     said: HintHistory,
+    /// The tools that scripts may call, if the configuration lists them.
+    script_rules: Option<Vec<PermissionRule>>,
     /// Tools that are not offered, with the reasons.
     pub withheld: Vec<Withheld>,
     /// Notices about the list.
@@ -61,6 +63,7 @@ impl Default for ToolList {
             by_name: HashMap::default(),
             denied: HashMap::new(),
             said: HintHistory::default(),
+            script_rules: None,
             withheld: Vec::new(),
             notices: Vec::new(),
             incomplete: None,

@@ -7,6 +7,7 @@ mod deferred_writes;
 mod error;
 mod event;
 mod http;
+mod instances;
 mod introduction;
 mod link;
 mod listing;
@@ -31,13 +32,18 @@ pub(crate) use asks::questions::{can_answer, fresh_id};
 #[cfg(test)]
 pub(crate) use error::StartPhase;
 pub(crate) use error::{CallError, ConnectError, HttpFault, SignInNeeded, StopReason};
-pub(crate) use event::{Change, ServerEvent};
-pub(crate) use introduction::ServerFamily;
+pub(crate) use event::{Change, Events, ServerEvent};
+pub(crate) use instances::{InstanceUse, ViewId, difference};
+pub(crate) use introduction::{DeclaredExtensions, ServerFamily};
 pub(crate) use listing::{Cause, ListWalk, Reviewable, Step, ToolDefinition, ToolList, Withheld};
 pub(crate) use oauth::OAuthClient;
 pub(crate) use open_wait::OpenWait;
 pub(crate) use pool::{Pool, Renewal};
-pub(crate) use server::{CallTicket, Phase, ServerHandle, Status, Urgency};
+pub(crate) use process::{
+    Exit,
+    worker::{WorkerError, WorkerRun},
+};
+pub(crate) use server::{CallTicket, Phase, ProcessView, ServerHandle, Status, Urgency};
 pub(crate) use session::reply::{CallEnd, CallResult, Outdated, Unfinished};
 pub(crate) use supervisor::cached_list::load_cached_lists;
 pub(crate) use tool_cache::ToolCache;

@@ -1,7 +1,8 @@
-//! All servers of a configuration. Each gets a task when it is first needed; the process starts when the task gets a
-//! command.
+//! The servers of one client. Each gets a task when it is first needed; the process starts when the task gets a command.
+//! The pools of a process share everything but tsuccessor settings, and a server if it is defined alike for both.
 
 use std::{
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, OnceLock},
     time::Duration,
 };
@@ -10,7 +11,7 @@ use ident::{ServerIdentifier, ToolboxName};
 use rawjson::RawJson;
 use serde_json::json;
 use tokio::{
-    sync::broadcast,
+    sync::{broadcast, watch},
     time::{Instant, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -18,10 +19,15 @@ use tracing::Instrument;
 
 use super::{
     deferred_writes::DeferredWrites,
-    event::{Change, ServerEvent},
+    event::{Change, EventSource, Events, ServerEvent},
+    instances::{InstanceUse, ViewId, difference, scope_of},
+    introduction::ServerFamily,
     link::LinkContext,
     oauth::OAuthContext,
-    process::ProcessTable,
+    process::{
+        ProcessTable,
+        worker::{WorkerEnd, WorkerError, WorkerRun, run_worker},
+    },
     protocol::tasks::open_task,
     server::{ServerHandle, Status},
     supervisor::{Supervisor, SupervisorContext, adapt::Entry},
@@ -29,7 +35,8 @@ use super::{
 };
 use crate::{
     call::Principal,
-    config::{Config, Server},
+    config::{Config, Server, ToolMode},
+    events::Events as EventStream,
     lock::Pins,
     offload::run_blocking,
     sync::lock,
@@ -49,8 +56,29 @@ pub(crate) enum Renewal {
     Always,
 }
 
-/// The tasks of all servers.
+/// The client that a pool belongs to.
+pub(crate) struct View {
+    pub(super) id: ViewId,
+    /// The folder in which the client was started.
+    pub(super) folder: PathBuf,
+    /// Set if its servers may be those of other clients too.
+    pub(super) shares: bool,
+}
+
+impl View {
+    fn new(config: &Config) -> Self {
+        Self {
+            id: ViewId::next(),
+            folder: config.start_directory.clone(),
+            // In native mode clients send subscriptions and log levels to the servers, and these belong to one client.
+            shares: !matches!(config.tool_mode, ToolMode::Native(_)),
+        }
+    }
+}
+
+/// The servers of one client.
 pub(crate) struct Pool {
+    view: View,
     tasks: TaskTracker,
     /// The settings for questions of servers.
     questions: Mutex<QuestionRules>,
@@ -58,8 +86,8 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Creates a pool for a configuration, without servers.
-    pub(crate) fn new(config: &Config) -> Self {
+    /// Creates the first pool of a process, without servers.
+    pub(crate) fn new(config: &Config, observed: &Arc<EventStream>) -> Self {
         let tasks = TaskTracker::new();
         let shutdown = Arc::new(Shutdown::default());
         let processes = ProcessTable::new(tasks.clone());
@@ -70,6 +98,7 @@ impl Pool {
             oauth: OAuthContext::of(config),
         };
         Self {
+            view: View::new(config),
             tasks: tasks.clone(),
             questions: Mutex::new(QuestionRules::of(config)),
             context: SupervisorContext {
@@ -80,20 +109,44 @@ impl Pool {
                 )),
                 shutdown,
                 events: broadcast::channel(EVENT_CAPACITY).0,
+                observed: Arc::clone(observed),
                 tool_cache: Arc::new(ToolCache::new(
                     Arc::clone(pins.cache()),
                     config.state.as_deref(),
                 )),
                 sealer: Arc::default(),
+                instances: Arc::default(),
                 pins,
             },
         }
     }
 
-    /// Creates the task of a server. The server starts when the task gets its first command. The task ends when its
-    /// last handle is dropped; every pending call holds one.
+    /// Creates the pool of another client of the same process.
+    pub(crate) fn for_client(&self, config: &Config) -> Self {
+        Self {
+            view: View::new(config),
+            tasks: self.tasks.clone(),
+            questions: Mutex::new(QuestionRules::of(config)),
+            context: self.context.clone(),
+        }
+    }
+
+    /// Returns the id of the client.
+    pub(crate) fn view(&self) -> ViewId {
+        self.view.id
+    }
+
+    /// Returns the servers of all clients of this process.
+    pub(crate) fn all_instances(&self) -> Vec<InstanceUse> {
+        self.context.instances.all()
+    }
+
+    /// Returns the server of an entry: that of another client which is defined alike, or a new one. A new server starts
+    /// when its task gets the first command. The task ends when the last handle is dropped; every pending call holds one.
     pub(crate) fn add(&self, toolbox: &ToolboxName, server: &Arc<Server>) -> ServerHandle {
-        self.run(toolbox, server, Status::default())
+        let entry = self.entry(toolbox, server);
+        self.join(&entry, false)
+            .unwrap_or_else(|| self.run(toolbox, entry, Status::default(), false))
     }
 
     /// Updates a server to its current entry if it is reached as before; otherwise creates a new server that replaces
@@ -110,30 +163,84 @@ impl Pool {
         let same_way =
             before.server.transport == server.transport && before.server.era == server.era;
         match renewal {
-            Renewal::IfNeeded if *before == entry => None,
-            Renewal::IfNeeded if same_way => {
-                handle.adapt(entry);
-                None
+            Renewal::IfNeeded if difference(&before, &entry).is_none() => None,
+            Renewal::IfNeeded => {
+                // Another client may have applied the new file already.
+                if let Some(joined) = self.join(&entry, handle.asks_back()) {
+                    self.leave(handle);
+                    return Some(joined);
+                }
+                // Another client may resolve the new file to something else, so that its server stays as it is.
+                if same_way && self.is_only_user(handle) {
+                    handle.adapt(entry);
+                    return None;
+                }
+                Some(self.replace(handle, toolbox, entry))
             }
-            Renewal::IfNeeded | Renewal::Always => {
-                let successor = self.run(toolbox, server, handle.outlook(server));
-                handle.hand_over_to(&successor);
-                Some(successor)
-            }
+            Renewal::Always => Some(self.replace(handle, toolbox, entry)),
         }
     }
 
-    /// Adopts the settings of a changed configuration that concern all servers. Running servers get them at their
+    /// Replaces a server that is kept for another client, since it asks back.
+    pub(crate) fn separate(&self, handle: &ServerHandle) -> Option<ServerHandle> {
+        if !self
+            .context
+            .instances
+            .is_kept_for_another(handle.number(), self.view.id)
+        {
+            return None;
+        }
+        let entry = handle.entry();
+        let own = self.entry(&entry.toolbox, &entry.server);
+        Some(self.replace(handle, &entry.toolbox, own))
+    }
+
+    fn replace(&self, old: &ServerHandle, toolbox: &ToolboxName, entry: Entry) -> ServerHandle {
+        let known = old.outlook(&entry.server);
+        let successor = self.run(toolbox, entry, known, old.asks_back());
+        old.hand_over_to(&successor);
+        self.leave(old);
+        successor
+    }
+
+    /// Records that the client no longer uses a server.
+    fn leave(&self, server: &ServerHandle) {
+        self.context.instances.leave(server.number(), self.view.id);
+    }
+
+    /// Returns the server of another client that is defined alike.
+    fn join(&self, entry: &Entry, asks_back: bool) -> Option<ServerHandle> {
+        let scope = scope_of(entry, &self.view, asks_back);
+        self.context.instances.join(entry, &scope, self.view.id)
+    }
+
+    fn is_only_user(&self, handle: &ServerHandle) -> bool {
+        self.context
+            .instances
+            .is_only_user(handle.number(), self.view.id)
+    }
+
+    /// Adopts the settings of a changed configuration that concern all servers. Running servers get them at tsuccessor
     /// next start.
     pub(crate) fn adapt(&self, config: &Config) {
         *self.questions() = QuestionRules::of(config);
         self.context.pins.adapt(config);
     }
 
-    fn run(&self, toolbox: &ToolboxName, server: &Arc<Server>, known: Status) -> ServerHandle {
-        let entry = self.entry(toolbox, server);
+    fn run(
+        &self,
+        toolbox: &ToolboxName,
+        entry: Entry,
+        known: Status,
+        asks_back: bool,
+    ) -> ServerHandle {
+        let scope = scope_of(&entry, &self.view, asks_back);
+        let span = tracing::info_span!("server", %toolbox, server = %entry.server.name);
         let (supervisor, handle) = Supervisor::new(toolbox, entry, known, self.context.clone());
-        let span = tracing::info_span!("server", %toolbox, server = %server.name);
+        if asks_back {
+            handle.set_asks_back();
+        }
+        self.context.instances.add(&handle, scope, self.view.id);
         self.tasks.spawn(supervisor.run().instrument(span));
         handle
     }
@@ -162,20 +269,43 @@ impl Pool {
         open_task(&self.context.sealer, sealed, principal)
     }
 
-    /// Subscribes to the events of all servers.
-    pub(crate) fn events(&self) -> broadcast::Receiver<ServerEvent> {
-        self.context.events.subscribe()
+    /// Runs this program as a short-lived process.
+    pub(crate) async fn run_worker(&self, run: &WorkerRun<'_>) -> Result<WorkerEnd, WorkerError> {
+        run_worker(&self.context.links.processes, run).await
     }
 
-    /// Announces that the features of a server may have changed.
-    pub(crate) fn announce(&self, server: &ServerIdentifier) {
-        for change in [Change::Prompts, Change::Resources] {
+    /// Subscribes to the events of the servers that the client uses.
+    pub(crate) fn events(&self) -> Events {
+        let (view, instances) = (self.view.id, Arc::clone(&self.context.instances));
+        Events::new(
+            self.context.events.subscribe(),
+            move |source| match source {
+                EventSource::Server(number) => instances.is_user(number, view),
+                EventSource::Configuration(of) => of == view,
+            },
+        )
+    }
+
+    /// Announces that the prompts or resources of a server may have changed.
+    pub(crate) fn announce(&self, server: &ServerIdentifier, families: &[ServerFamily]) {
+        for family in families {
+            let change = match family {
+                ServerFamily::Prompts => Change::Prompts,
+                ServerFamily::Resources => Change::Resources,
+                ServerFamily::Completions | ServerFamily::Logging => continue,
+            };
             // Without subscribers the event is dropped.
             let _ = self.context.events.send(ServerEvent {
+                source: EventSource::Configuration(self.view.id),
                 server: server.clone(),
                 change,
             });
         }
+    }
+
+    /// Returns the processes of this workbench.
+    pub(crate) fn processes(&self) -> &Arc<ProcessTable> {
+        &self.context.links.processes
     }
 
     pub(crate) fn pins(&self) -> &Arc<Pins> {
@@ -190,12 +320,17 @@ impl Pool {
         }
     }
 
+    /// Returns a counter of the servers that are kept for one client since they asked back.
+    pub(crate) fn kept(&self) -> watch::Receiver<u64> {
+        self.context.instances.kept()
+    }
+
     /// Runs a task that ends with the servers.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(task);
     }
 
-    /// Ends all servers. Their deadlines count from `since`, the begin of the shutdown.
+    /// Ends all servers. Tsuccessor deadlines count from `since`, the begin of the shutdown.
     pub(crate) async fn shut_down(&self, since: Instant) {
         self.context.links.processes.closing_since(since);
         self.context.shutdown.begin(since);
@@ -213,6 +348,12 @@ impl Pool {
             tracing::warn!("timed out stopping some servers");
         }
         self.context.links.processes.sweep_all().await;
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.context.instances.forget(self.view.id);
     }
 }
 

@@ -4,9 +4,12 @@
 //! the one task. A call can be completed by a response, a timeout, a cancellation, an exit or a shutdown, and exactly
 //! one of them finds it in the table.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 use ident::ServerIdentifier;
@@ -35,6 +38,7 @@ use crate::{
         },
     },
     era::Era,
+    events::{Events, HopGuard, HopResult},
     seal::Sealer,
     server_cache::NotCached,
     sync::lock,
@@ -54,8 +58,8 @@ pub(crate) struct About {
     pub(crate) tickets: AtomicU64,
     pub(crate) identifier: ServerIdentifier,
     pub(crate) entry: Mutex<Arc<Entry>>,
-    /// Set if somebody follows its tool list.
-    pub(crate) is_followed: AtomicBool,
+    /// Set once it has asked its client something.
+    pub(crate) asks_back: AtomicBool,
     /// Its tools from earlier runs.
     pub(crate) cached_list: CachedList,
     /// Seals task names.
@@ -66,11 +70,41 @@ pub(crate) struct About {
     pub(crate) open_wait: Mutex<OpenWait>,
     /// Text on its stdout that is not a message.
     pub(crate) stray: StrayText,
+    /// Its process and its starts.
+    pub(crate) activity: Mutex<Activity>,
     /// A number that no other server of this process has, not even an earlier one of the same name.
     pub(crate) number: u64,
+    /// The event stream.
+    pub(crate) observed: Arc<Events>,
+}
+
+/// The process of a server and its starts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Activity {
+    /// The process, while it runs.
+    pub(crate) pid: Option<u32>,
+    /// The time of its last start.
+    pub(crate) up_since: Option<Instant>,
+    /// How often it came up.
+    pub(crate) starts: u64,
 }
 
 impl About {
+    /// Records that the server came up.
+    pub(crate) fn note_start(&self, pid: Option<u32>) {
+        let mut activity = lock(&self.activity);
+        activity.pid = pid;
+        activity.up_since = Some(Instant::now());
+        activity.starts += 1;
+    }
+
+    /// Records that the server has ended.
+    pub(crate) fn note_end(&self) {
+        let mut activity = lock(&self.activity);
+        activity.pid = None;
+        activity.up_since = None;
+    }
+
     /// Returns the current configuration of the server.
     pub(crate) fn entry(&self) -> Arc<Entry> {
         let entry = lock(&self.entry);
@@ -88,6 +122,22 @@ pub(crate) struct Status {
     pub stale: bool,
     /// Set if the tools are from an earlier run and the server was not up since.
     pub from_cache: bool,
+    /// Its last process; `None` for a remote server and before the first start.
+    pub process: Option<ProcessView>,
+}
+
+/// The process of a server, as others see it.
+#[derive(Debug, Clone)]
+pub(crate) struct ProcessView {
+    pub pid: u32,
+    pub(crate) stderr: Arc<Mutex<VecDeque<String>>>,
+}
+
+impl ProcessView {
+    /// Returns the last lines of stderr, without secrets.
+    pub(crate) fn stderr(&self) -> Vec<String> {
+        lock(&self.stderr).iter().cloned().collect()
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -122,6 +172,8 @@ pub(crate) enum Command {
     Adapt(EntryChange),
     /// The lock file has changed: compare the tools with it again.
     Recheck,
+    /// The user stops the server. It starts again when it is needed.
+    Stop,
     /// A new server replaces this one: send it the state to inherit.
     HandOver(mpsc::UnboundedSender<Self>),
     /// The state of the server that this one replaces.
@@ -168,6 +220,8 @@ pub(crate) struct QueuedCall {
     pub(crate) sent_at: Option<Instant>,
     /// The deadline of the call, counted from its first sending.
     pub(crate) ends_at: Option<Instant>,
+    /// The request in the event stream, while anybody listens.
+    pub(crate) hop: Option<Box<HopGuard>>,
 }
 
 impl QueuedCall {
@@ -182,10 +236,14 @@ impl QueuedCall {
             marks: ResultMarks::default(),
             sent_at: None,
             ends_at: None,
+            hop: None,
         })
     }
 
-    pub(crate) fn answer(self: Box<Self>, answer: Result<RawJson, CallError>) {
+    pub(crate) fn answer(mut self: Box<Self>, answer: Result<RawJson, CallError>) {
+        if let Some(hop) = self.hop.take() {
+            end_hop(*hop, &answer);
+        }
         self.reply.give(CompletedCall {
             call: self.call,
             answer,
@@ -194,6 +252,23 @@ impl QueuedCall {
             sent_at: self.sent_at,
         });
     }
+}
+
+/// Reports the end of a request to the event stream.
+fn end_hop(hop: HopGuard, answer: &Result<RawJson, CallError>) {
+    let response_code = match answer {
+        Err(CallError::Refused { code, .. }) => Some(code.as_str()),
+        _ => None,
+    };
+    hop.end(&HopResult {
+        error: answer.as_ref().err().map(CallError::code),
+        response_code,
+        result: match answer {
+            Ok(result) => Some(result),
+            Err(CallError::Refused { error, .. }) => Some(error),
+            Err(_) => None,
+        },
+    });
 }
 
 impl ServerHandle {
@@ -245,9 +320,13 @@ impl ServerHandle {
         self.status.clone()
     }
 
-    /// Returns true for the first caller, which is to follow the server's tool list.
-    pub(crate) fn is_first_to_follow(&self) -> bool {
-        !self.about.is_followed.swap(true, Ordering::Relaxed)
+    /// Returns whether the server has asked its client something, now or in an earlier run.
+    pub(crate) fn asks_back(&self) -> bool {
+        self.about.asks_back.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_asks_back(&self) {
+        self.about.asks_back.store(true, Ordering::Relaxed);
     }
 
     /// Requests a running server with a current list, for a client. The command is sent now; the future only waits,
@@ -331,6 +410,11 @@ impl ServerHandle {
         answer.map_err(|_| CallError::Internal)
     }
 
+    /// Returns the event stream.
+    pub(crate) fn observed(&self) -> &Arc<Events> {
+        &self.about.observed
+    }
+
     /// Returns the entry that the configuration has for the server.
     pub(crate) fn entry(&self) -> Arc<Entry> {
         self.about.entry()
@@ -361,13 +445,36 @@ impl ServerHandle {
                     .ruled(server, &tools.narrowed(server))
             }),
             from_cache: false,
+            process: None,
         }
+    }
+
+    /// Stops the server until its next use. Calls that it has not answered fail.
+    pub(crate) fn stop(&self) {
+        let _ = self.commands.send(Command::Stop);
+    }
+
+    /// Returns the process of the server and its starts.
+    pub(crate) fn activity(&self) -> Activity {
+        *lock(&self.about.activity)
+    }
+
+    /// Returns how many calls were made so far.
+    pub(crate) fn calls(&self) -> u64 {
+        self.about.tickets.load(Ordering::Relaxed)
     }
 
     /// Compares the server's tools with the lock file again.
     pub(crate) fn recheck(&self) {
         self.about.cached_list.renew(&self.about.entry().server);
         let _ = self.commands.send(Command::Recheck);
+    }
+
+    /// Waits until a server that is up has ended.
+    pub(crate) async fn rested(&self) {
+        let is_over = |status: &Status| !matches!(status.phase, Phase::Up);
+        // Without a task it has ended.
+        let _ = self.status.clone().wait_for(is_over).await;
     }
 
     /// Passes the state of this server to the one that replaces it. If its tools are known only from the cache, the

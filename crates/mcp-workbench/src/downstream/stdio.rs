@@ -19,6 +19,7 @@ use super::{
     error::ConnectError,
     link::{LinkEvent, Origin},
     process::{Exit, Process, ProcessTable, Spawned, spawn},
+    server::ProcessView,
 };
 use crate::{
     config::{ChildEnvironment, EnvFileError, Secrets, StdioLaunch},
@@ -104,6 +105,11 @@ impl StdioLink {
             stderr: StderrTail::follow(stderr, secrets.clone()),
             secrets,
         })
+    }
+
+    /// Returns the process id, while the process runs.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.process.as_ref().and_then(Process::id)
     }
 
     /// Queues a message to the server.
@@ -209,6 +215,14 @@ impl StdioLink {
     /// Returns the last lines of stderr, after a short wait for pending output.
     pub(crate) async fn stderr_tail(&mut self) -> Vec<String> {
         self.stderr.finished_tail().await
+    }
+
+    /// Returns the process as others see it.
+    pub(crate) fn view(&self) -> Option<ProcessView> {
+        Some(ProcessView {
+            pid: self.pid()?,
+            stderr: Arc::clone(&self.stderr.lines),
+        })
     }
 
     /// Makes the deadlines for ending the process count from `since`.

@@ -62,6 +62,7 @@ impl TestClient {
                 meta: None,
                 retry: None,
                 progress: ReportedProgress::default(),
+                span: None,
             },
         }
     }

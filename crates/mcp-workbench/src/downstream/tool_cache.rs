@@ -111,6 +111,17 @@ impl ToolCache {
         })
     }
 
+    /// Records that a server asks its client something. Reads and writes files.
+    pub(crate) fn store_asks_back(&self, server: &Server, grant: Option<&str>) {
+        let subject = Subject::Launch { server, grant };
+        let stored = self.cache.update(&subject, &Secrets::default(), |record| {
+            record.set_asks_back();
+        });
+        if let Err(error) = stored {
+            tracing::debug!("failed to record in the cache that a server asks back: {error}");
+        }
+    }
+
     /// Removes the protocol of a server because it was wrong. Reads and writes files.
     pub(crate) fn forget_protocol(&self, server: &Server, grant: Option<&str>) {
         let subject = Subject::Launch { server, grant };

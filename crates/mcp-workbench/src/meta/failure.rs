@@ -12,6 +12,7 @@ use crate::{
     call::Outcome,
     downstream::{CallError, ConnectError},
     near::nearest,
+    scripts::StartError,
     toolbox::OpenError,
     visible::{visible, visible_lines},
     workbench::{CallFailure, LookupError, PageError},
@@ -55,8 +56,14 @@ pub(super) enum Failure {
         page: usize,
         error: PageError,
     },
+    /// The shared process ended while it worked on a call.
+    HostExited,
+    /// A filter could not be applied to a stored result.
+    NotSelected { why: String },
     /// No tool is registered under the name.
     NotRegistered { name: String },
+    /// There is no worker for a script.
+    NoWorker { error: StartError },
 }
 
 impl Failure {
@@ -103,7 +110,12 @@ impl Failure {
                 details.insert("server".into(), tool.server.as_str().into());
                 details.insert("tool".into(), tool.tool.as_str().into());
             }
-            Self::InvalidParameters { .. } | Self::NotRead { .. } | Self::NotRegistered { .. } => {}
+            Self::InvalidParameters { .. }
+            | Self::NotRead { .. }
+            | Self::NotSelected { .. }
+            | Self::HostExited
+            | Self::NotRegistered { .. }
+            | Self::NoWorker { .. } => {}
         }
         Value::Object(details)
     }
@@ -117,7 +129,13 @@ impl Failure {
             Self::NotFound { error, .. } => error.code(),
             Self::CallFailed { error, .. } => error.code(),
             Self::NotRead { error, .. } => page_error_code(*error),
+            Self::HostExited => "host_exited",
+            Self::NotSelected { .. } => "select_failed",
             Self::NotRegistered { .. } => "tool_unknown",
+            Self::NoWorker {
+                error: StartError::TooMany,
+            } => "overloaded",
+            Self::NoWorker { .. } => "script_worker_gone",
         }
     }
 
@@ -151,9 +169,10 @@ impl Failure {
     }
 
     /// Returns the known effect: nothing was sent unless a call was made.
-    fn outcome(&self) -> Option<Outcome> {
+    pub(super) fn outcome(&self) -> Option<Outcome> {
         match self {
             Self::CallFailed { error, .. } => error.outcome(),
+            Self::HostExited => Some(Outcome::Unknown),
             _ => Some(Outcome::NotSent),
         }
     }
@@ -191,6 +210,12 @@ impl fmt::Display for Failure {
                 page,
                 error,
             } => write!(f, "Error: {}", page_error_text(result, *page, *error)),
+            Self::NoWorker { error } => write!(f, "Error: {error}"),
+            Self::HostExited => f.write_str(
+                "Error: The shared workbench process ended during the call, which may have run. Check its effects \
+                 before you repeat it.",
+            ),
+            Self::NotSelected { why } => write!(f, "Error: select was not applied: {why}"),
             Self::NotRegistered { name } if name.matches("__").count() < 2 => write!(
                 f,
                 "Error: Invalid tool name format '{name}'. \

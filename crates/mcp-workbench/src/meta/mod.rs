@@ -9,16 +9,20 @@ mod instructions;
 mod open_toolbox;
 mod parameters;
 mod read_result;
+mod run_code;
 mod search_tools;
 mod text_matches;
 mod use_tool;
+
+use std::sync::Arc;
 
 use ident::{ServerIdentifier, ToolIdentifier};
 use rawjson::RawJson;
 use serde_json::{Value, json};
 
 use crate::{
-    call::CallContext,
+    call::{CallContext, ClientIdentity},
+    clients::has_own_code_mode,
     downstream::CallError,
     visible::visible,
     workbench::{CallFailure, Workbench},
@@ -29,6 +33,9 @@ use failure::Failure;
 pub(crate) use failure::{page_error_code, page_error_text};
 pub use fitting::MAX_CHARACTERS;
 pub use instructions::instructions;
+pub(crate) use run_code::{
+    DEFAULT_TIMEOUT_S, MAX_CODE_CHARACTERS, MAX_TIMEOUT_S, declarations, run_script,
+};
 pub(crate) use search_tools::{DEFAULT_HITS, MAX_HITS};
 pub(crate) use use_tool::UseToolParams;
 
@@ -37,20 +44,26 @@ impl MetaTool {
     /// model can read.
     pub(crate) async fn run(
         self,
-        workbench: &Workbench,
+        workbench: &Arc<Workbench>,
         arguments: &RawJson,
         context: &CallContext,
     ) -> RawJson {
         let result = match self {
             Self::OpenToolbox => open_toolbox::run(workbench, arguments, context).await,
             Self::SearchTools => search_tools::run(workbench, arguments, context).await,
-            Self::ReadResult => read_result::run(workbench, arguments, context),
+            Self::ReadResult => read_result::run(workbench, arguments, context).await,
+            Self::RunCode => run_code::run(workbench, arguments, context).await,
             Self::UseTool => Err(Failure::NotRegistered {
                 name: self.name().to_owned(),
             }),
         };
         result.unwrap_or_else(|failure| failure.to_result())
     }
+}
+
+/// Returns the result of a call during which the shared process ended, for a model to read.
+pub(crate) fn lost_call() -> RawJson {
+    Failure::HostExited.to_result()
 }
 
 /// Returns the result of a call that failed, for a model to read.
@@ -91,14 +104,19 @@ fn read_only() -> Value {
     json!({ "readOnlyHint": true, "idempotentHint": true, "destructiveHint": false })
 }
 
-/// Returns the definitions of the enabled meta-tools, as `tools/list` has them.
-pub(crate) fn definitions(workbench: &Workbench) -> Vec<RawJson> {
+/// Returns the definitions of the enabled meta-tools, as `tools/list` has them for a client.
+pub(crate) fn definitions(workbench: &Workbench, client: &ClientIdentity) -> Vec<RawJson> {
     let config = workbench.config();
-    let definitions = config.meta_tools.iter().map(|tool| match tool {
+    // A client that lets its model write scripts itself needs no second way.
+    let has_own = has_own_code_mode(client.name.as_deref());
+    let offered = config.meta_tools.iter();
+    let offered = offered.filter(|tool| !(has_own && **tool == MetaTool::RunCode));
+    let definitions = offered.map(|tool| match tool {
         MetaTool::OpenToolbox => open_toolbox::definition(workbench),
         MetaTool::UseTool => use_tool::definition(workbench),
         MetaTool::SearchTools => search_tools::definition(workbench),
-        MetaTool::ReadResult => read_result::definition(),
+        MetaTool::ReadResult => read_result::definition(workbench),
+        MetaTool::RunCode => run_code::definition(workbench),
     });
     definitions.collect()
 }

@@ -5,7 +5,10 @@ use std::{borrow::Cow, collections::HashSet, fmt, ops::RangeInclusive};
 
 use rawjson::{Kind, RawJson};
 
-use crate::near::nearest;
+use crate::{
+    jq::{Filter, FilterError},
+    near::nearest,
+};
 
 /// A problem with the parameters. `path` is empty for the parameters themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +42,11 @@ pub(super) enum ParameterProblem {
         path: &'static str,
         range: RangeInclusive<usize>,
         received: String,
+    },
+    /// A text that is not a filter.
+    Filter {
+        path: &'static str,
+        error: FilterError,
     },
     /// A text with too many characters.
     TooLong {
@@ -120,6 +128,7 @@ impl fmt::Display for ParameterProblem {
                     "{path}: Expected integer from {least} to {most}, received {received}"
                 )
             }
+            Self::Filter { path, error } => write!(f, "{path}: {error}"),
             Self::TooLong {
                 path,
                 longest,
@@ -288,6 +297,15 @@ impl ParameterReader {
             });
         }
         whole
+    }
+
+    /// Returns the value of an optional key that must be a filter.
+    pub(super) fn filter(&self, key: &Key, problems: &mut Vec<ParameterProblem>) -> Option<Filter> {
+        let text = self.optional_name(key, problems)?;
+        let path = key.path;
+        Filter::new(&text)
+            .map_err(|error| problems.push(ParameterProblem::Filter { path, error }))
+            .ok()
     }
 
     /// Returns the value of an optional key that must be a text.

@@ -1,4 +1,4 @@
-//! `read_result`: reads a stored result page by page, or searches it for a text. It is for clients that cannot read
+//! `read_result`: reads a stored result page by page, searches it for a text, or selects a part of it. It is for clients that cannot read
 //! resources.
 
 use std::borrow::Cow;
@@ -12,12 +12,14 @@ use super::{
     parameters::{Key, ParameterReader, near_key},
     read_only,
     text_matches::text_matches,
+    use_tool::SELECT_HINT,
 };
 use crate::{
-    budget::Address,
+    budget::{Address, NotSelectable, Selection},
     call::CallContext,
-    config::MetaTool,
-    workbench::{PageError, StoredResult, Workbench, count},
+    config::{MetaTool, Selecting},
+    jq::Filter,
+    workbench::{PageError, StoredResult, Workbench, count, fit_page},
 };
 
 const RESULT: Key = Key {
@@ -33,13 +35,19 @@ const QUERY: Key = Key {
     path: "query",
 };
 
-const KEYS: [Key; 3] = [RESULT, PAGE, QUERY];
+const SELECT: Key = Key {
+    name: "select",
+    path: "select",
+};
+
+const KEYS: &[Key] = &[RESULT, PAGE, QUERY];
+const KEYS_WITH_SELECT: &[Key] = &[RESULT, PAGE, QUERY, SELECT];
 
 /// An upper bound that no result reaches.
 const MAX_PAGES: usize = 1_000_000;
 
-pub(super) fn definition() -> RawJson {
-    RawJson::of(&json!({
+pub(super) fn definition(workbench: &Workbench) -> RawJson {
+    let mut definition = json!({
         "name": MetaTool::ReadResult.name(),
         "title": "Read result",
         "description": "Read more of a result that was cut: one page, or the lines that contain a text.",
@@ -55,16 +63,25 @@ pub(super) fn definition() -> RawJson {
         },
         "annotations": read_only(),
         "_meta": hints(),
-    }))
+    });
+    if workbench.config().select == Selecting::On {
+        let select = json!({ "type": "string", "description": SELECT_HINT });
+        definition["inputSchema"]["properties"]["select"] = select;
+    }
+    RawJson::of(&definition)
 }
 
-/// Reads the page, or searches for the text, that the arguments name.
-pub(super) fn run(
+/// Reads the page, searches for the text, or applies the filter that the arguments name.
+pub(super) async fn run(
     workbench: &Workbench,
     arguments: &RawJson,
     context: &CallContext,
 ) -> Result<RawJson, Failure> {
-    let params = ReadResultParams::read(arguments)?;
+    let keys = match workbench.config().select {
+        Selecting::On => KEYS_WITH_SELECT,
+        Selecting::Off => KEYS,
+    };
+    let params = ReadResultParams::read(arguments, keys)?;
     let owner = context.client.recipient().owner;
     let refused = |error: PageError| Failure::NotRead {
         result: params.result.clone(),
@@ -77,18 +94,42 @@ pub(super) fn run(
         .ok_or(PageError::Gone)
         .map_err(refused)?;
     let stored = workbench.results().find(address, owner).map_err(refused)?;
-    let texts = match &params.query {
+    if let Some(filter) = &params.select {
+        let selected = select(workbench, &stored, filter).await?;
+        let page_size = stored.page_size;
+        return Ok(fit_page(workbench, page_size, owner, texts(&[selected])));
+    }
+    let read = match &params.query {
         Some(query) => vec![found(&stored, query)],
         None => {
             let page = stored.page(address.view, address.page).map_err(refused)?;
             vec![page.to_owned(), place(&stored, address)]
         }
     };
-    let content: Vec<_> = texts
+    Ok(texts(&read))
+}
+
+/// Applies a filter to a stored result.
+async fn select(
+    workbench: &Workbench,
+    stored: &StoredResult,
+    filter: &Filter,
+) -> Result<String, Failure> {
+    let failed = |why: String| Failure::NotSelected { why };
+    let result = RawJson::parse(&stored.json().to_owned().into());
+    let result = result.map_err(|_| failed(NotSelectable::NotJson.to_string()))?;
+    let selection = Selection::of(&result).map_err(|error| failed(error.to_string()))?;
+    let selected = workbench.select(filter, selection.input()).await;
+    selected.map_err(|error| failed(error.to_string()))
+}
+
+/// Returns a result with these texts.
+fn texts(texts: &[String]) -> RawJson {
+    let content = texts
         .iter()
-        .map(|text| json!({ "type": "text", "text": text }))
-        .collect();
-    Ok(RawJson::of(&json!({ "content": content })))
+        .map(|text| json!({ "type": "text", "text": text }));
+    let content: Vec<_> = content.collect();
+    RawJson::of(&json!({ "content": content }))
 }
 
 /// The parsed parameters.
@@ -98,19 +139,21 @@ struct ReadResultParams {
     /// `None` if that cannot be a valid id.
     address: Option<Address>,
     query: Option<String>,
+    select: Option<Filter>,
 }
 
 impl ReadResultParams {
-    fn read(arguments: &RawJson) -> Result<Self, Failure> {
+    fn read(arguments: &RawJson, keys: &[Key]) -> Result<Self, Failure> {
         let mut problems = Vec::new();
-        let hint = |key: &str| near_key(key, &KEYS);
-        let reader = ParameterReader::read(arguments, "", &KEYS, hint, &mut problems);
+        let hint = |key: &str| near_key(key, keys);
+        let reader = ParameterReader::read(arguments, "", keys, hint, &mut problems);
         let result = match arguments.kind() {
             Kind::Object => reader.name(&RESULT, &mut problems),
             _ => None,
         };
         let page = reader.integer(&PAGE, 1..=MAX_PAGES, &mut problems);
         let query = reader.optional_name(&QUERY, &mut problems);
+        let select = reader.filter(&SELECT, &mut problems);
         let Some(result) = result.filter(|_| problems.is_empty()) else {
             return Err(Failure::InvalidParameters {
                 problems,
@@ -124,6 +167,7 @@ impl ReadResultParams {
         Ok(Self {
             address,
             query: query.map(Cow::into_owned),
+            select,
             result: result.into_owned(),
         })
     }

@@ -11,7 +11,8 @@ use super::{
     parameters::{Key, ParameterProblem, ParameterReader},
 };
 use crate::{
-    config::MetaTool,
+    config::{MetaTool, Selecting},
+    jq::Filter,
     wire::{CallOutline, Level, Outlined},
     workbench::{ToolNames, Workbench},
 };
@@ -23,6 +24,10 @@ const TOOL: Key = Key {
 const ARGUMENTS: Key = Key {
     name: "arguments",
     path: "arguments",
+};
+const SELECT: Key = Key {
+    name: "select",
+    path: "select",
 };
 const TOOLBOX_PART: Key = Key {
     name: "toolbox",
@@ -40,6 +45,9 @@ const TOOL_PART: Key = Key {
 /// The hint for callers that use the old form.
 const NEW_FORM: &str = "name the tool as \"tool\": {\"toolbox\", \"server\", \"tool\"}";
 
+/// The description of `select`, in the definitions of the tools that have it.
+pub(super) const SELECT_HINT: &str = "jq filter for a JSON result";
+
 /// Returns the definition, which names the meta-tools that list tools.
 pub(super) fn definition(workbench: &Workbench) -> RawJson {
     let sources: Vec<&str> = [MetaTool::OpenToolbox, MetaTool::SearchTools]
@@ -48,7 +56,7 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
         .map(MetaTool::name)
         .collect();
     let sources = sources.join(" or ");
-    RawJson::of(&json!({
+    let mut definition = json!({
         "name": MetaTool::UseTool.name(),
         "title": "Use tool",
         "description": format!(
@@ -74,7 +82,12 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
             "additionalProperties": false,
         },
         "_meta": hints(),
-    }))
+    });
+    if workbench.config().select == Selecting::On {
+        let select = json!({ "type": "string", "description": SELECT_HINT });
+        definition["inputSchema"]["properties"]["select"] = select;
+    }
+    RawJson::of(&definition)
 }
 
 /// The parameters of `use_tool`.
@@ -82,6 +95,8 @@ pub(crate) struct UseToolParams<'a> {
     pub tool: UsedTool<'a>,
     /// The arguments of the tool, an object.
     pub arguments: RawJson,
+    /// The filter for the result.
+    pub select: Option<Filter>,
 }
 
 /// The tool that `use_tool` runs.
@@ -108,10 +123,17 @@ impl<'a> UseToolParams<'a> {
     pub(crate) fn read(
         parameters: &'a RawJson,
         call: Option<(&'a RawJson, &CallOutline)>,
+        workbench: &Workbench,
     ) -> Result<Self, RawJson> {
         match call.and_then(|(params, outline)| Self::read_outlined(params, outline)) {
             Some(read) => Ok(read),
-            None => Self::read_any(parameters).map_err(|failure| failure.to_result()),
+            None => {
+                let keys: &[Key] = match workbench.config().select {
+                    Selecting::On => &[TOOL, ARGUMENTS, SELECT],
+                    Selecting::Off => &[TOOL, ARGUMENTS],
+                };
+                Self::read_any(parameters, keys).map_err(|failure| failure.to_result())
+            }
         }
     }
 
@@ -137,20 +159,15 @@ impl<'a> UseToolParams<'a> {
                 Some(_) => return None,
                 None => ObjectText::new().finish(),
             },
+            select: None,
         })
     }
 
-    /// Reads any parameters; problems are in the order in which they are reported.
-    fn read_any(parameters: &'a RawJson) -> Result<Self, Failure> {
+    /// Reads any parameters with these keys; problems are in the order in which they are reported.
+    fn read_any(parameters: &'a RawJson, keys: &[Key]) -> Result<Self, Failure> {
         let mut unrecognized = Vec::new();
         let mut problems = Vec::new();
-        let outer = ParameterReader::read(
-            parameters,
-            "",
-            &[TOOL, ARGUMENTS],
-            old_form,
-            &mut unrecognized,
-        );
+        let outer = ParameterReader::read(parameters, "", keys, old_form, &mut unrecognized);
         let tool = match parameters.kind() {
             Kind::Object => outer.required(&TOOL, &mut problems),
             _ => None,
@@ -171,12 +188,15 @@ impl<'a> UseToolParams<'a> {
             })
         });
         let arguments = read_arguments(outer.get(&ARGUMENTS), &mut problems);
+        let select = outer.filter(&SELECT, &mut problems);
         // The contract fixes the order: unrecognized keys first, then the parts, then the arguments.
         unrecognized.append(&mut problems);
         match (used, arguments) {
-            (Some(tool), Some(arguments)) if unrecognized.is_empty() => {
-                Ok(Self { tool, arguments })
-            }
+            (Some(tool), Some(arguments)) if unrecognized.is_empty() => Ok(Self {
+                tool,
+                arguments,
+                select,
+            }),
             _ => Err(Failure::InvalidParameters {
                 problems: unrecognized,
                 available: None,

@@ -1,6 +1,6 @@
 //! The error of a request in native mode.
 
-use ident::ServerName;
+use ident::ServerIdentifier;
 use rawjson::RawJson;
 
 use crate::{downstream::CallError, list_page::UnknownCursor};
@@ -17,7 +17,7 @@ pub(crate) enum NativeError {
     Refused(RawJson),
     /// The server did not answer.
     Failed {
-        server: ServerName,
+        server: Box<ServerIdentifier>,
         /// The tool, prompt or resource.
         what: String,
         error: CallError,

@@ -1,10 +1,10 @@
 //! Merges the lists of several servers, and maps a shown name or URI back to its server.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use ident::ServerName;
+use ident::{ServerIdentifier, ServerName};
 use indexmap::IndexMap;
-use rawjson::RawJson;
+use rawjson::{Kind, ObjectText, RawJson};
 
 use super::uri_template;
 use crate::{downstream::ServerFamily, era::CacheHints, toolbox::unique_name};
@@ -45,37 +45,40 @@ impl Family {
     }
 }
 
+/// Merged lists of servers, which are identified by `S`.
 #[derive(Debug)]
-pub(super) struct Merged {
+pub(super) struct Merged<S = ServerName> {
     /// The items that the client sees.
     pub(super) shown: Vec<RawJson>,
     /// The cache hints: the strictest of all lists that it was made from.
     pub(super) hints: CacheHints,
     /// The routes by the name that the client uses, in the order of `shown`.
-    routes: IndexMap<String, Route>,
+    routes: IndexMap<String, Route<S>>,
+    /// The names or URIs that several servers use, so that none of them has it.
+    shared: HashSet<String>,
 }
 
 /// The list of one server.
 #[derive(Debug)]
-pub(super) struct ServerItems {
-    pub(super) server: ServerName,
+pub(super) struct ServerItems<S = ServerName> {
+    pub(super) server: S,
     pub(super) items: Vec<RawJson>,
     /// The cache hints of the server.
     pub(super) hints: CacheHints,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Route {
+pub(crate) struct Route<S = ServerName> {
     /// The name, URI or template that the client uses.
     pub(super) shown: String,
     /// The name, URI or template that the server uses.
     pub(crate) original: String,
-    pub(crate) server: ServerName,
+    pub(crate) server: S,
 }
 
-impl Route {
+impl<S> Route<S> {
     /// Creates a route to an item that has the same name on both sides.
-    pub(super) fn unchanged(shown: &str, server: ServerName) -> Self {
+    pub(super) fn unchanged(shown: &str, server: S) -> Self {
         Self {
             shown: shown.to_owned(),
             original: shown.to_owned(),
@@ -136,19 +139,85 @@ impl Merged {
         }
         merged
     }
+}
 
+impl Merged<ServerIdentifier> {
+    /// Merges lists of servers that come and go. An item keeps its own name or URI if no other server uses it;
+    /// otherwise each gets the one that `rename` returns. No server takes a name over from another in this way. Each item says
+    /// whose it is.
+    pub(super) fn distinct(
+        lists: Vec<ServerItems<ServerIdentifier>>,
+        key: &str,
+        rename: impl Fn(&ServerIdentifier, &str) -> String,
+    ) -> Self {
+        let mut merged = Self::empty(&lists);
+        let mut owners: HashMap<String, ServerIdentifier> = HashMap::new();
+        for list in &lists {
+            for value in list.items.iter().filter_map(|item| text(item, key)) {
+                let owner = owners.entry(value.clone());
+                if *owner.or_insert_with(|| list.server.clone()) != list.server {
+                    merged.shared.insert(value);
+                }
+            }
+        }
+        for (server, item) in each(lists) {
+            let Some(value) = text(&item, key) else {
+                continue;
+            };
+            let shown = if merged.shared.contains(&value) {
+                rename(&server, &value)
+            } else {
+                value.clone()
+            };
+            // A server may list an item twice.
+            if merged.routes.contains_key(&shown) {
+                continue;
+            }
+            let item = if shown == value {
+                item
+            } else {
+                item.with_member(key, &RawJson::of(&shown))
+            };
+            merged.shown.push(with_origin(&item, &server));
+            let route = Route {
+                shown: shown.clone(),
+                original: value,
+                server,
+            };
+            merged.routes.insert(shown, route);
+        }
+        merged
+    }
+
+    /// Returns true if several servers use a name or URI.
+    pub(super) fn is_shared(&self, name: &str) -> bool {
+        self.shared.contains(name)
+    }
+
+    /// Returns the server whose templates a URI matches; `None` if none does, or those of several.
+    pub(super) fn only_match(&self, uri: &str) -> Option<&ServerIdentifier> {
+        let routes = self.routes.values();
+        let matching = routes.filter(|route| uri_template::matches(&route.original, uri));
+        let mut servers = matching.map(|route| &route.server);
+        let first = servers.next()?;
+        servers.all(|server| server == first).then_some(first)
+    }
+}
+
+impl<S> Merged<S> {
     /// Creates an empty list with the cache hints of these lists.
-    fn empty(lists: &[ServerItems]) -> Self {
+    fn empty(lists: &[ServerItems<S>]) -> Self {
         let hints = lists.iter().map(|list| list.hints);
         Self {
             shown: Vec::new(),
             hints: hints.reduce(CacheHints::and).unwrap_or(CacheHints::NONE),
             routes: IndexMap::new(),
+            shared: HashSet::new(),
         }
     }
 
     /// Returns the route of a name or URI.
-    pub(super) fn route(&self, shown: &str) -> Option<&Route> {
+    pub(super) fn route(&self, shown: &str) -> Option<&Route<S>> {
         self.routes.get(shown)
     }
 
@@ -158,14 +227,24 @@ impl Merged {
     }
 
     /// Returns the route of the first template that a URI matches.
-    pub(super) fn matching(&self, uri: &str) -> Option<&Route> {
+    pub(super) fn matching(&self, uri: &str) -> Option<&Route<S>> {
         self.routes
             .values()
             .find(|route| uri_template::matches(&route.original, uri))
     }
 }
 
-fn each(lists: Vec<ServerItems>) -> impl Iterator<Item = (ServerName, RawJson)> {
+/// Returns an item with the names of its toolbox and its server in `_meta`.
+fn with_origin(item: &RawJson, server: &ServerIdentifier) -> RawJson {
+    let meta = item.member("_meta").filter(|it| it.kind() == Kind::Object);
+    let meta = meta.unwrap_or_else(|| ObjectText::new().finish());
+    let meta = meta
+        .with_member("toolbox", &RawJson::of(&server.toolbox.as_str()))
+        .with_member("server", &RawJson::of(&server.server.as_str()));
+    item.with_member("_meta", &meta)
+}
+
+fn each<S: Clone>(lists: Vec<ServerItems<S>>) -> impl Iterator<Item = (S, RawJson)> {
     lists
         .into_iter()
         .flat_map(|ServerItems { server, items, .. }| {

@@ -1,43 +1,43 @@
 //! Native mode: the workbench is transparent for one toolbox. The client sees the tools, prompts and resources of its
 //! servers under their own names, merged in the order of the file. A request goes to the one server that it concerns,
 //! and the response comes back unchanged.
+//!
+//! In the other modes [`OpenLists`] does the same for the prompts and resources of all open toolboxes.
 
 mod error;
+mod list_cache;
 mod merged;
 mod nobody;
+mod opened;
 mod requests;
 mod shown_tools;
 mod subscriptions;
 mod uri_template;
 mod watch;
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use ident::ServerName;
+use indexmap::IndexMap;
 use rawjson::RawJson;
 use serde_json::{Map, Value, json};
-use tokio::{
-    sync::broadcast::{self, error::TryRecvError},
-    time::Instant,
-};
 
 use crate::{
     call::{CallContext, ClientHandle, ClientId},
-    downstream::{Change, ServerEvent, ServerFamily, ServerHandle, ToolList},
-    era::{CacheHints, TASKS_EXTENSION},
+    downstream::{
+        Change, DeclaredExtensions, Events, ServerEvent, ServerFamily, ServerHandle, ToolList,
+    },
+    era::{CacheHints, EXPERIMENTAL, EXTENSIONS, TASKS_EXTENSION},
     sync::lock,
     toolbox::Toolbox,
 };
 
 pub(crate) use error::NativeError;
+use list_cache::ListCache;
 pub(crate) use merged::Route;
 use merged::{Family, Merged, ServerItems};
-#[cfg(test)]
 pub(crate) use nobody::Nobody;
+pub(crate) use opened::{OpenLists, OpenServer};
 use shown_tools::ShownTools;
 use subscriptions::{Subscriber, Subscriptions, resource_of};
 pub(crate) use watch::{Changes, Watch};
@@ -48,24 +48,10 @@ pub(crate) struct Native {
     /// The maximum length of a name that we create when two servers use the same one.
     name_limit: usize,
     /// The lists that were read from the servers and have not changed since.
-    cache: Mutex<ListCache>,
-    subscriptions: Arc<Subscriptions>,
-}
-
-struct ListCache {
-    /// Counts the changes that servers have announced.
-    generation: u64,
-    lists: HashMap<Family, CachedList>,
+    cache: Mutex<ListCache<ServerName>>,
     /// The tools that were last shown.
-    tools: Option<ShownTools>,
-    events: broadcast::Receiver<ServerEvent>,
-}
-
-/// A merged list with its expiry time.
-struct CachedList {
-    merged: Arc<Merged>,
-    /// `None` if the list is valid until a server announces a change.
-    until: Option<Instant>,
+    shown_tools: Mutex<Option<ShownTools>>,
+    subscriptions: Arc<Subscriptions>,
 }
 
 /// The introduction that a client gets when it starts.
@@ -78,21 +64,13 @@ pub(crate) struct Introduction {
 
 impl Native {
     /// Creates the view of a toolbox whose servers announce their changes on `events`.
-    pub(crate) fn new(
-        toolbox: Arc<Toolbox>,
-        name_limit: usize,
-        events: broadcast::Receiver<ServerEvent>,
-    ) -> Self {
+    pub(crate) fn new(toolbox: Arc<Toolbox>, name_limit: usize, events: Events) -> Self {
         let subscriptions = Subscriptions::new(Arc::clone(&toolbox));
         Self {
             toolbox,
             name_limit,
-            cache: Mutex::new(ListCache {
-                generation: 0,
-                lists: HashMap::new(),
-                tools: None,
-                events,
-            }),
+            cache: Mutex::new(ListCache::new(events)),
+            shown_tools: Mutex::default(),
             subscriptions: Arc::new(subscriptions),
         }
     }
@@ -106,7 +84,7 @@ impl Native {
     pub(crate) fn discover(&self) -> Introduction {
         let mut introduced = self.introduce();
         if self.has_tasks() {
-            introduced.capabilities["extensions"] = json!({ TASKS_EXTENSION: {} });
+            introduced.capabilities[EXTENSIONS][TASKS_EXTENSION] = json!({});
         }
         introduced
     }
@@ -133,6 +111,20 @@ impl Native {
                 capabilities.insert(family.capability().into(), value);
             }
         }
+        let declared: Vec<&DeclaredExtensions> = catalogue
+            .iter()
+            .filter_map(|(_, list)| list.introduction.declared.as_deref())
+            .collect();
+        let extensions = declared.iter().map(|it| &it.extensions);
+        let experimental = declared.iter().map(|it| &it.experimental);
+        for (capability, merged) in [
+            (EXTENSIONS, merged_settings(extensions)),
+            (EXPERIMENTAL, merged_settings(experimental)),
+        ] {
+            if !merged.is_empty() {
+                capabilities.insert(capability.into(), Value::Object(merged));
+            }
+        }
         Introduction {
             capabilities: Value::Object(capabilities),
             instructions: instructions(catalogue),
@@ -141,13 +133,13 @@ impl Native {
 
     /// Returns the tools under the names that clients see.
     fn tools(&self) -> Arc<Merged> {
-        let mut cache = self.cache();
-        match &cache.tools {
+        let mut shown = lock(&self.shown_tools);
+        match &*shown {
             Some(tools) if tools.is_current() => Arc::clone(tools.merged()),
             old => {
                 let catalogue = self.toolbox.catalogue();
                 let tools = ShownTools::merge(catalogue, old.as_ref(), self.name_limit);
-                Arc::clone(cache.tools.insert(tools).merged())
+                Arc::clone(shown.insert(tools).merged())
             }
         }
     }
@@ -189,7 +181,7 @@ impl Native {
             if let Some(merged) = cache.get(family) {
                 return merged;
             }
-            cache.generation
+            cache.generation()
         };
         let mut lists = Vec::new();
         let mut complete = true;
@@ -211,9 +203,8 @@ impl Native {
         let mut cache = self.cache();
         cache.take_events();
         // A list that changed while it was read, or that could not be read completely, is read again the next time.
-        if complete && cache.generation == generation {
-            let cached = CachedList::new(Arc::clone(&merged), Instant::now());
-            cache.lists.insert(family, cached);
+        if complete {
+            cache.put(family, Arc::clone(&merged), generation);
         }
         drop(cache);
         merged
@@ -279,56 +270,8 @@ impl Native {
         self.subscriptions.release(Subscriber::Client(client));
     }
 
-    fn cache(&self) -> MutexGuard<'_, ListCache> {
+    fn cache(&self) -> MutexGuard<'_, ListCache<ServerName>> {
         lock(&self.cache)
-    }
-}
-
-impl CachedList {
-    /// Caches a list that was read at `now`. A lifetime that the servers gave limits it; otherwise it is valid until
-    /// a server announces a change.
-    fn new(merged: Arc<Merged>, now: Instant) -> Self {
-        let time = Duration::from_millis(merged.hints.ttl_ms);
-        let until = now.checked_add(time).filter(|_| !time.is_zero());
-        Self { merged, until }
-    }
-
-    fn is_current(&self, now: Instant) -> bool {
-        self.until.is_none_or(|until| now < until)
-    }
-}
-
-impl ListCache {
-    /// Returns a cached list that is still valid.
-    fn get(&self, family: Family) -> Option<Arc<Merged>> {
-        let cached = self.lists.get(&family)?;
-        let current = cached.is_current(Instant::now());
-        current.then(|| Arc::clone(&cached.merged))
-    }
-
-    /// Drops the cached lists that have changed.
-    fn take_events(&mut self) {
-        loop {
-            match self.events.try_recv() {
-                Ok(event) => match event.change {
-                    Change::Prompts => self.forget(&[Family::Prompts]),
-                    Change::Resources => self.forget(&[Family::Resources, Family::Templates]),
-                    Change::Resource(_) => {}
-                },
-                Err(TryRecvError::Lagged(_)) => {
-                    self.generation += 1;
-                    self.lists.clear();
-                }
-                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
-            }
-        }
-    }
-
-    fn forget(&mut self, families: &[Family]) {
-        self.generation += 1;
-        for family in families {
-            self.lists.remove(family);
-        }
     }
 }
 
@@ -346,6 +289,20 @@ fn capability(family: ServerFamily, catalogue: &[(ServerName, Arc<ToolList>)]) -
     }
 }
 
+/// Merges what servers declare by names. Of several settings for one name, those of the first server count.
+fn merged_settings<'a>(
+    declared: impl Iterator<Item = &'a IndexMap<String, String>>,
+) -> Map<String, Value> {
+    let mut merged = Map::new();
+    for (name, settings) in declared.flatten() {
+        if !merged.contains_key(name) {
+            let settings = serde_json::from_str(settings).unwrap_or_else(|_| json!({}));
+            merged.insert(name.clone(), settings);
+        }
+    }
+    merged
+}
+
 /// Returns the instructions of the servers: unchanged if there is one server, otherwise with the servers' names.
 fn instructions(catalogue: &[(ServerName, Arc<ToolList>)]) -> Option<String> {
     let said = catalogue
@@ -361,33 +318,5 @@ fn instructions(catalogue: &[(ServerName, Arc<ToolList>)]) -> Option<String> {
                 .map(|(server, words)| format!("## {server}\n\n{words}"));
             Some(each.collect::<Vec<_>>().join("\n\n"))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::era::CacheScope;
-
-    #[test]
-    fn a_list_is_cached_until_its_lifetime_ends() {
-        let now = Instant::now();
-        let cached = |ttl_ms| {
-            let hints = CacheHints {
-                ttl_ms,
-                scope: CacheScope::Public,
-            };
-            let list = ServerItems {
-                server: "a".into(),
-                items: Vec::new(),
-                hints,
-            };
-            CachedList::new(Arc::new(Merged::by_key(vec![list], "uri")), now)
-        };
-        let later = |ms| now + Duration::from_millis(ms);
-        assert!(cached(100).is_current(later(99)));
-        assert!(!cached(100).is_current(later(100)));
-        assert!(cached(0).is_current(later(1_000_000)));
-        assert!(cached(u64::MAX).is_current(later(1_000_000)));
     }
 }

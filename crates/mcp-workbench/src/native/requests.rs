@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use ident::ServerIdentifier;
 use rawjson::{ObjectText, RawJson};
 
 use super::{
@@ -193,16 +194,24 @@ async fn relay(
         },
         context,
     };
-    ended(route, server.call(call).await)
+    let identifier = ServerIdentifier {
+        toolbox: native.toolbox.name().clone(),
+        server: route.server.clone(),
+    };
+    ended(identifier, &route.original, server.call(call).await)
 }
 
 /// Converts the outcome of a relayed request.
-fn ended(route: &Route, result: Result<RawJson, CallError>) -> Answered {
+pub(super) fn ended(
+    server: ServerIdentifier,
+    what: &str,
+    result: Result<RawJson, CallError>,
+) -> Answered {
     result.map_err(|error| match error {
         CallError::Refused { error, .. } => NativeError::Refused(error),
         error => NativeError::Failed {
-            server: route.server.clone(),
-            what: route.original.clone(),
+            server: Box::new(server),
+            what: what.to_owned(),
             error,
         },
     })
@@ -265,6 +274,7 @@ pub(super) fn relayed(
             meta: None,
             retry: None,
             progress: ReportedProgress::default(),
+            span: client.span(),
         },
     }
 }

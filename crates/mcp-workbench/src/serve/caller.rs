@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use rawjson::RawJson;
 
-use super::{connection::Connection, log_level::LogLevel, output::ClientOutput};
+use super::{
+    connection::Connection, log_level::LogLevel, output::ClientOutput, revision::Revision,
+};
 use crate::{
     call::{
-        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, ClientIdentity, Principal,
-        Question, Recipient, RoomFuture,
+        AnswerFuture, Carrier, ClientCapabilities, ClientHandle, ClientId, ClientIdentity,
+        Principal, Question, Recipient, RoomFuture,
     },
     era::Era,
+    trace::CallSpan,
     wire::{self, Frame},
 };
 
@@ -23,6 +26,8 @@ pub(super) struct Caller {
     pub(super) output: ClientOutput,
     /// The client's own token for the progress of the request, if it wants to hear of it.
     progress_token: Option<RawJson>,
+    /// The operation of the request, if it is not a tool call and anybody listens.
+    span: Option<Box<CallSpan>>,
 }
 
 impl Caller {
@@ -32,7 +37,14 @@ impl Caller {
             connection,
             output,
             progress_token: None,
+            span: None,
         }
+    }
+
+    /// Sets the operation that the request belongs to.
+    pub(super) fn with_span(mut self, span: Option<CallSpan>) -> Self {
+        self.span = span.map(Box::new);
+        self
     }
 
     /// Sets the token under which the client wants to receive progress.
@@ -61,6 +73,18 @@ impl ClientHandle for Caller {
 
     fn era(&self) -> Era {
         Era::Legacy
+    }
+
+    fn carrier(&self) -> Carrier {
+        self.connection.carrier()
+    }
+
+    fn revision(&self) -> Option<&'static str> {
+        self.connection.revision().map(Revision::name)
+    }
+
+    fn span(&self) -> Option<Box<CallSpan>> {
+        self.span.clone()
     }
 
     fn log_level(&self) -> Option<&'static str> {

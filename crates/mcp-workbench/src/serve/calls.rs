@@ -11,16 +11,18 @@ use super::{
     connection::{Connection, ReplyFuture, too_many},
     in_flight::{RunningKey, Runs},
     methods::{Reply, Requester},
+    operations,
 };
 use crate::{
     call::{CallContext, Retry},
     contain::{contain, contain_now},
     era::{INPUT_RESPONSES, REQUEST_STATE, RequestMeta},
+    events::{EventClient, OperationGuard, OperationStart},
     meta::{self, MetaTool, UseToolParams},
     wire::{CallOutline, Level, Outlined, RequestId},
     workbench::{
-        CallFailure, CallReply, CallStart, LookupError, Mode, ReadyCall, Sent, Settled, ToolCall,
-        ToolNames, WaitingCall, Workbench,
+        CallFailure, CallReply, CallStart, LookupError, Mode, ReadyCall, Select, Sent, Settled,
+        ToolCall, ToolNames, WaitingCall, Workbench,
     },
 };
 
@@ -130,11 +132,34 @@ pub(super) struct MetaRun {
 }
 
 impl MetaRun {
+    /// Returns whether the tool may take longer than clients wait.
+    pub(super) fn may_take_long(&self) -> bool {
+        self.tool == MetaTool::RunCode
+    }
+
     pub(super) fn into_reply(self, workbench: Arc<Workbench>) -> ReplyFuture {
         Box::pin(async move {
+            let observed = self.observe(&workbench);
             let result = self.tool.run(&workbench, &self.arguments, &self.context);
-            Reply::Own(result.await)
+            let reply = Reply::Own(result.await);
+            operations::end(observed, &reply);
+            reply
         })
+    }
+
+    /// Begins the operation of the meta-tool, if anybody listens.
+    fn observe(&self, workbench: &Workbench) -> Option<OperationGuard> {
+        let observed = workbench.observed();
+        let begin = || OperationStart {
+            method: "tools/call".into(),
+            target: Some(self.tool.name().to_owned()),
+            tool: None,
+            arguments: Some(&self.arguments),
+            params: Some(&self.arguments),
+            meta: self.context.meta.as_ref(),
+            client: EventClient::of(&*self.context.client),
+        };
+        observed.is_listened().then(|| observed.begin(begin()))
     }
 }
 
@@ -157,12 +182,14 @@ pub(super) fn begin(
     let passed_on = (has_others || arguments.is_none()).then_some(all);
     let arguments = arguments.unwrap_or_else(|| ObjectText::new().finish());
     let context = requester.into_context(meta.map(|meta| *meta));
-    let start = |context, mode, names, arguments, params| {
+    let start = |context, mode, names, arguments, select| {
         Begun::Call(workbench.start_call(ToolCall {
             mode,
             names,
             arguments,
-            params,
+            params: passed_on.filter(|_| mode == Mode::Native),
+            request: Some(all),
+            select,
             context,
         }))
     };
@@ -172,13 +199,19 @@ pub(super) fn begin(
             server: "",
             tool: &name,
         };
-        return start(context, Mode::Native, names, arguments, passed_on);
+        return start(context, Mode::Native, names, arguments, Select::Whole);
     }
     match MetaTool::named(&name).filter(|tool| workbench.has(*tool)) {
         Some(MetaTool::UseTool) => {
-            match UseToolParams::read(&arguments, outline.map(|outline| (all, outline))) {
-                Ok(UseToolParams { tool, arguments }) => {
-                    start(context, Mode::UseTool, tool.names(), arguments, None)
+            let outlined = outline.map(|outline| (all, outline));
+            match UseToolParams::read(&arguments, outlined, workbench) {
+                Ok(UseToolParams {
+                    tool,
+                    arguments,
+                    select,
+                }) => {
+                    let select = select.map_or(Select::Default, Select::Filter);
+                    start(context, Mode::UseTool, tool.names(), arguments, select)
                 }
                 Err(failure) => Begun::Over(Reply::Own(failure)),
             }
@@ -191,7 +224,7 @@ pub(super) fn begin(
         None if workbench.is_dynamic() => match workbench.registered(&name) {
             Some(tool) => {
                 let names = ToolNames::from(&tool);
-                start(context, Mode::Registered, names, arguments, None)
+                start(context, Mode::Registered, names, arguments, Select::Default)
             }
             None => Begun::Over(Reply::Own(meta::not_registered(&name))),
         },

@@ -21,11 +21,10 @@ pub(super) async fn tell_changes(connection: &Arc<Connection>) {
             event = events.recv() => match event {
                 Ok(event) => tell_event(connection, &event),
                 // The missed events are unknown, so anything may have changed.
-                Err(RecvError::Lagged(_)) if connection.workbench().native().is_some() => {
+                Err(RecvError::Lagged(_)) => {
                     tell(connection, "notifications/prompts/list_changed", None);
                     tell(connection, "notifications/resources/list_changed", None);
                 }
-                Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return,
             },
         }
@@ -34,8 +33,16 @@ pub(super) async fn tell_changes(connection: &Arc<Connection>) {
 
 fn tell_event(connection: &Arc<Connection>, event: &ServerEvent) {
     let caller = Caller::new(Arc::clone(connection), connection.output());
-    let native = connection.workbench().native();
-    if native.is_some_and(|native| native.concerns(event, &caller)) {
+    let workbench = connection.workbench();
+    let concerns = match workbench.native() {
+        Some(native) => native.concerns(event, &caller),
+        // Subscriptions to single resources are for native mode.
+        None => {
+            let is_list = !matches!(event.change, Change::Resource(_));
+            is_list && workbench.server(&event.server).is_some()
+        }
+    };
+    if concerns {
         match &event.change {
             Change::Prompts => tell(connection, "notifications/prompts/list_changed", None),
             Change::Resources => tell(connection, "notifications/resources/list_changed", None),

@@ -21,6 +21,7 @@ use super::{
     log_level::LogLevel,
     methods::{self, Reply, Requester},
     modern::{self, ModernRequest},
+    operations,
     output::ClientOutput,
     parked::ParkedCalls,
     questions::Questions,
@@ -28,9 +29,10 @@ use super::{
     unreadable::refusal_frame,
 };
 use crate::{
-    call::{ClientCapabilities, ClientId, ClientIdentity, Owner, Principal, Recipient},
+    call::{Carrier, ClientCapabilities, ClientId, ClientIdentity, Owner, Principal, Recipient},
     contain::{contain, contain_now},
     era::Era,
+    events::{EndedSession, OperationGuard, SessionGuard, Side},
     sync::lock,
     wire::{
         self, CallOutline, Line, MAX_FRAME_BYTES, Message, Notification, ParseError, Request,
@@ -58,6 +60,8 @@ pub(super) struct Connection {
     tasks: TaskTracker,
     /// True if the refusal of the current oversized message was sent.
     oversized_answered: AtomicBool,
+    /// The session in the event stream, while anybody listens.
+    measured: Mutex<Option<SessionGuard>>,
 }
 
 /// How a request is to be understood.
@@ -99,6 +103,7 @@ impl Connection {
             in_flight: InFlight::default(),
             tasks: TaskTracker::new(),
             oversized_answered: AtomicBool::new(false),
+            measured: Mutex::default(),
         })
     }
 
@@ -130,6 +135,14 @@ impl Connection {
     /// Returns the location of the client.
     pub(super) fn location(&self) -> ClientLocation {
         self.context.location
+    }
+
+    /// Returns the transport of the client.
+    pub(super) fn carrier(&self) -> Carrier {
+        match self.output {
+            ClientOutput::Pipe(_) => Carrier::Pipe,
+            ClientOutput::Stream(_) => Carrier::Tcp,
+        }
     }
 
     /// Returns the principal that the client acts for.
@@ -375,11 +388,21 @@ impl Connection {
         }
     }
 
+    /// Repeats a request of the session that an earlier host has answered, without an answer.
+    #[cfg(unix)]
+    pub(super) async fn restore(self: &Arc<Self>, request: Request) {
+        if self.agree_if_asked(&request).is_ok() {
+            let place = ReplyPlace::Line(self.output.for_request());
+            self.answer(request, &place).await;
+        }
+    }
+
     /// Stores the result of `initialize` before any later message is handled.
     fn agree_if_asked(&self, request: &Request) -> Result<(), Reply> {
         if request.method == "initialize" {
             let agreed = methods::agree(request.params.as_ref())?;
             *lock(&self.agreed) = Some(Arc::new(agreed));
+            *lock(&self.measured) = self.workbench().observed().begin_session();
         }
         Ok(())
     }
@@ -390,8 +413,12 @@ impl Connection {
         let connection = Arc::clone(self);
         let revision = self.revision().unwrap_or_default();
         let caller = place.caller(self);
+        let observed = operations::begin(self.workbench(), &request, &caller);
+        let caller = caller.with_span(observed.as_ref().map(OperationGuard::span));
         Box::pin(async move {
-            methods::answer(connection.workbench(), caller, revision, &request).await
+            let reply = methods::answer(connection.workbench(), caller, revision, &request).await;
+            operations::end(observed, &reply);
+            reply
         })
     }
 
@@ -422,6 +449,23 @@ impl Connection {
 
     fn agreed(&self) -> Option<Arc<Agreed>> {
         lock(&self.agreed).clone()
+    }
+}
+
+impl Drop for Connection {
+    /// Reports the end of the session.
+    fn drop(&mut self) {
+        let carrier = self.carrier();
+        if let Some(measured) = lock(&self.measured).take() {
+            measured.end(|duration| EndedSession {
+                side: Side::Client,
+                era: Era::Legacy,
+                carrier,
+                server: None,
+                duration,
+                error: None,
+            });
+        }
     }
 }
 

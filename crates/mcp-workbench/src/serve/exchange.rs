@@ -5,7 +5,7 @@
 
 use std::{
     sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use rawjson::{Kind, ObjectText, RawJson};
@@ -22,21 +22,25 @@ use super::{
     modern::{ModernRequest, to_modern},
     output::ClientOutput,
     parked::ParkedCalls,
+    run_task::{RunState, RunTask},
 };
 use crate::{
     call::{
-        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, ClientIdentity, Principal,
-        Question, RoomFuture,
+        AnswerFuture, Carrier, ClientCapabilities, ClientHandle, ClientId, ClientIdentity,
+        Principal, Question, RoomFuture,
     },
     contain::{contain, contain_now},
-    era::{Era, InputRequest, InputRequired},
+    era::{Era, InputRequest, InputRequired, MODERN_REVISION, TASKS_EXTENSION},
     sync::lock,
+    trace::CallSpan,
     wire::{self, Answer, Frame, Request, code},
     workbench::{ReadyCall, Settled},
 };
 
 /// How long to wait for more questions after one, so that related questions are sent together.
 const QUESTION_DELAY: Duration = Duration::from_millis(5);
+/// The time after which a run becomes a task, for a client that knows tasks.
+const TASK_DELAY: Duration = Duration::from_secs(10);
 
 pub(super) struct Exchange {
     id: ClientId,
@@ -44,6 +48,7 @@ pub(super) struct Exchange {
     location: ClientLocation,
     /// Set if its requests may be answered with questions.
     asks: bool,
+    carrier: Carrier,
     /// The exchanges that wait for their clients.
     parked: Arc<ParkedCalls>,
     state: Mutex<State>,
@@ -66,6 +71,10 @@ struct State {
     is_cancelled: bool,
     /// The reply, if it arrived while the exchange was parked.
     reply: Option<Reply>,
+    /// The operation of the request, if it is not a tool call and anybody listens.
+    span: Option<Box<CallSpan>>,
+    /// The moment at which the request was answered with a task.
+    task_since: Option<SystemTime>,
 }
 
 /// A request that the client waits for.
@@ -105,6 +114,7 @@ impl Exchange {
             principal: connection.principal(),
             location: connection.location(),
             asks,
+            carrier: connection.carrier(),
             parked: Arc::clone(connection.parked()),
             state: Mutex::default(),
         })
@@ -143,6 +153,11 @@ impl Exchange {
             client_info: said.client_info.take(),
         });
         true
+    }
+
+    /// Sets the operation that the request belongs to.
+    pub(super) fn set_span(&self, span: CallSpan) {
+        self.state().span = Some(Box::new(span));
     }
 
     /// Continues a parked exchange with the client's answers. Questions without an answer, or with one that is not an
@@ -203,6 +218,51 @@ impl Exchange {
         });
     }
 
+    /// Returns a reply that takes long as a future that answers the request with a task meanwhile.
+    pub(super) fn as_task(self: &Arc<Self>, answer: ReplyFuture) -> ReplyFuture {
+        let this = Arc::clone(self);
+        Box::pin(async move {
+            tokio::pin!(answer);
+            loop {
+                tokio::select! {
+                    reply = &mut answer => return reply,
+                    () = sleep(TASK_DELAY) => this.become_task(),
+                }
+            }
+        })
+    }
+
+    /// Answers the request with a task, by whose id the client finds this exchange. A client that is being asked has no
+    /// request to answer; it is looked at again later.
+    fn become_task(self: &Arc<Self>) {
+        let mut state = self.state();
+        if !state.open.is_empty() {
+            return;
+        }
+        let Some(attached) = state.attached.take() else {
+            return;
+        };
+        state.task_since = Some(SystemTime::now());
+        drop(state);
+        let id = self.parked.keep_task(self);
+        attached.answer(&Reply::Result(self.run_task(&id).created()));
+    }
+
+    /// Returns the exchange of a task of ours.
+    pub(super) fn task(&self, id: &str) -> Option<Arc<Self>> {
+        self.parked.task(id, self.principal)
+    }
+
+    /// Returns an exchange that became a task as its client sees it.
+    pub(super) fn run_task<'a>(&self, id: &'a str) -> RunTask<'a> {
+        let state = self.state();
+        RunTask {
+            id,
+            created: state.task_since.unwrap_or_else(SystemTime::now),
+            state: run_state(&state),
+        }
+    }
+
     /// Replies to the client: now if it waits, otherwise when it comes back.
     pub(super) fn reply(&self, reply: Reply) {
         let mut state = self.state();
@@ -218,8 +278,15 @@ impl Exchange {
     }
 
     fn end(&self) {
-        let state = std::mem::take(&mut *self.state());
-        if let Some(attached) = state.attached {
+        let mut state = self.state();
+        let ended = State {
+            is_cancelled: true,
+            task_since: state.task_since,
+            ..State::default()
+        };
+        let before = std::mem::replace(&mut *state, ended);
+        drop(state);
+        if let Some(attached) = before.attached {
             attached.connection.in_flight().end(attached.running);
             attached.place.withhold();
         }
@@ -268,12 +335,7 @@ impl Exchange {
         let Some(attached) = state.attached.take() else {
             return;
         };
-        let requests = state.open.iter().map(|open| InputRequest {
-            key: open.key.clone(),
-            method: open.question.method().into(),
-            params: open.params.clone(),
-        });
-        let requests = requests.collect();
+        let requests = input_requests(&state.open);
         drop(state);
         let handle = self.parked.park(self, &attached.request);
         let asked = InputRequired {
@@ -293,10 +355,45 @@ impl Exchange {
     }
 }
 
+/// Returns the state of a run whose client follows it as a task.
+fn run_state(state: &State) -> RunState {
+    if state.is_cancelled {
+        return RunState::Cancelled;
+    }
+    match &state.reply {
+        Some(Reply::Result(result) | Reply::Own(result)) => RunState::Completed(result.clone()),
+        Some(Reply::Called(result)) => RunState::Completed(result.to_json()),
+        Some(Reply::Error { code, message }) => {
+            let error = ObjectText::new()
+                .member("code", code)
+                .member("message", message);
+            RunState::Failed(error.finish())
+        }
+        Some(Reply::ErrorAsSent(error)) => RunState::Failed(error.clone()),
+        None if state.open.is_empty() => RunState::Working,
+        None => RunState::InputRequired(input_requests(&state.open)),
+    }
+}
+
+/// Returns open questions as a modern client gets them.
+fn input_requests(open: &[OpenQuestion]) -> Vec<InputRequest> {
+    let requests = open.iter().map(|open| InputRequest {
+        key: open.key.clone(),
+        method: open.question.method().into(),
+        params: open.params.clone(),
+    });
+    requests.collect()
+}
+
 /// An exchange as servers see it.
 pub(super) struct ModernCaller(pub(super) Arc<Exchange>);
 
 impl ModernCaller {
+    /// Returns whether the client declared the extension for tasks.
+    pub(super) fn knows_tasks(&self) -> bool {
+        self.capabilities().has_extension(TASKS_EXTENSION)
+    }
+
     /// Returns the way to the client, if it waits for a request.
     pub(super) fn output(&self) -> Option<ClientOutput> {
         self.0.output()
@@ -328,6 +425,18 @@ impl ClientHandle for ModernCaller {
 
     fn era(&self) -> Era {
         Era::Modern
+    }
+
+    fn carrier(&self) -> Carrier {
+        self.0.carrier
+    }
+
+    fn revision(&self) -> Option<&'static str> {
+        Some(MODERN_REVISION)
+    }
+
+    fn span(&self) -> Option<Box<CallSpan>> {
+        self.0.state().span.clone()
     }
 
     fn capabilities(&self) -> ClientCapabilities {

@@ -110,6 +110,12 @@ impl InFlight {
         (!ended.is_cancelled).then_some(ended.id)
     }
 
+    /// Returns how many requests run.
+    #[cfg(unix)]
+    pub(super) fn count(&self) -> usize {
+        self.running().len()
+    }
+
     /// Returns true if there is room for another request.
     pub(super) fn has_room(&self) -> bool {
         self.taken.load(Ordering::Relaxed) < MAX_REQUESTS

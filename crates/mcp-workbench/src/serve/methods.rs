@@ -58,11 +58,13 @@ impl Requester {
             }
             Self::Modern { client, retry } => (Arc::new(client), retry),
         };
+        let span = client.span();
         CallContext {
             client,
             meta: relayed,
             retry,
             progress: ReportedProgress::default(),
+            span,
         }
     }
 
@@ -186,9 +188,15 @@ pub(super) fn identity() -> Value {
 }
 
 /// Returns our capabilities for a legacy client. The list of tools changes with the configuration, and in dynamic mode
-/// when a toolbox is opened.
+/// when a toolbox is opened; so do prompts and resources in every mode.
 fn own_capabilities() -> Value {
-    json!({ "logging": {}, "resources": {}, "tools": { "listChanged": true } })
+    json!({
+        "completions": {},
+        "logging": {},
+        "prompts": { "listChanged": true },
+        "resources": { "listChanged": true },
+        "tools": { "listChanged": true },
+    })
 }
 
 /// Returns the response to a request of a client with this negotiated revision.
@@ -212,13 +220,19 @@ pub(super) async fn answer(
             native::answer(workbench, native, requester, request).await
         }
         ("tools/list", None) => {
-            let mut definitions = meta::definitions(workbench);
+            let mut definitions = meta::definitions(workbench, &caller.identity());
             definitions.extend(workbench.registered_definitions().await);
             own_page(params, "tools", &definitions)
         }
         ("resources/read", None) => read_linked(workbench, Requester::Legacy(caller), params).await,
-        ("resources/list", None) => own_page(params, "resources", &[]),
-        ("resources/templates/list", None) => own_page(params, "resourceTemplates", &[]),
+        (
+            "prompts/list"
+            | "prompts/get"
+            | "resources/list"
+            | "resources/templates/list"
+            | "completion/complete",
+            None,
+        ) => answer_opened(workbench, Requester::Legacy(caller), request).await,
         ("logging/setLevel", None) => set_log_level(&caller, params),
         (method, None) => Reply::method_not_found(method),
     }
@@ -232,8 +246,23 @@ pub(super) fn own_page(params: Option<&RawJson>, items: &str, list: &[RawJson]) 
     }
 }
 
-/// Reads a resource that a result of a server links to, or a page of a large result. Resources are not listed, because
-/// they are found through tools.
+/// Returns the response to a request about the prompts and resources of open toolboxes.
+pub(super) async fn answer_opened(
+    workbench: &Workbench,
+    requester: Requester,
+    request: &Request,
+) -> Reply {
+    let nothing = ObjectText::new().finish();
+    let params = request.params.as_ref().unwrap_or(&nothing);
+    let context = requester.context_of(params);
+    let servers = workbench.open_servers();
+    let lists = workbench.open_lists();
+    let answered = lists.answer(&servers, &request.method, params, context);
+    native::reply(&request.method, answered.await)
+}
+
+/// Reads a page of a large result, a resource of an open toolbox, or one that a result of a server links to. A URI that
+/// a client was shown in a list is that of the list, whatever a result links to.
 pub(super) async fn read_linked(
     workbench: &Workbench,
     requester: Requester,
@@ -254,10 +283,13 @@ pub(super) async fn read_linked(
     }
     let context = requester.context_of(params);
     let client = context.client.recipient().owner;
+    let (servers, lists) = (workbench.open_servers(), workbench.open_lists());
     let place = workbench.links().server(client, &uri);
+    let place = place.filter(|_| !lists.has_shown(&servers, &uri));
     let server = place.as_ref().and_then(|place| workbench.server(place));
     let (Some(place), Some(server)) = (&place, server) else {
-        return Reply::resource_not_found(&uri);
+        let answered = lists.read(&servers, &uri, params, context).await;
+        return native::reply("resources/read", answered);
     };
     let call = Call {
         request: CallRequest::Relayed {

@@ -8,6 +8,8 @@ use tokio::sync::Semaphore;
 use self::{known_client::KnownClient, parked::ParkedCalls};
 use crate::workbench::Workbench;
 
+#[cfg(unix)]
+pub(crate) mod attached;
 mod batch;
 mod caller;
 mod calls;
@@ -16,6 +18,8 @@ mod connection;
 mod exchange;
 pub(crate) mod http;
 mod in_flight;
+#[cfg(unix)]
+pub(crate) mod journal;
 mod known_client;
 mod listen;
 mod log_level;
@@ -23,12 +27,14 @@ mod methods;
 mod modern;
 mod native;
 mod notices;
+mod operations;
 mod output;
 mod parked;
 mod questions;
 mod results;
 mod revision;
-mod standard_streams;
+mod run_task;
+pub(crate) mod standard_streams;
 pub(crate) mod stdio;
 mod tasks;
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::{
     listen,
     log_level::LogLevel,
     methods::{self, Reply, Requester},
-    native,
+    native, operations,
     parked::Handle,
     tasks,
 };
@@ -25,7 +25,8 @@ use crate::{
         self, CacheHints, CacheScope, INPUT_RESPONSES, LOG_LEVEL, MODERN_REVISION, REQUEST_STATE,
         RequestMeta, SERVER_INFO, TASKS_EXTENSION,
     },
-    meta,
+    events::OperationGuard,
+    meta::{self, MetaTool},
     native::Native,
     wire::{CallOutline, Request},
     workbench::{CallStart, Workbench},
@@ -163,9 +164,30 @@ pub(super) fn take(
         }
         None => {
             let context = connection.context().clone();
-            exchange.run(Box::pin(run(context, requester, request.clone())));
+            let observed = observe(&context, &exchange, request);
+            let request = request.clone();
+            exchange.run(Box::pin(async move {
+                let reply = run(context, requester, request).await;
+                operations::end(observed, &reply);
+                reply
+            }));
         }
     }
+}
+
+/// Begins the operation of a request. A subscription lasts as long as its client, so it is none.
+fn observe(
+    context: &ServeContext,
+    exchange: &Arc<Exchange>,
+    request: &Request,
+) -> Option<OperationGuard> {
+    if request.method == LISTEN {
+        return None;
+    }
+    let client = ModernCaller(Arc::clone(exchange));
+    let observed = operations::begin(&context.workbench, request, &client)?;
+    exchange.set_span(observed.span());
+    Some(observed)
 }
 
 /// Takes a `tools/call` that was read.
@@ -177,7 +199,15 @@ fn take_begun(exchange: &Arc<Exchange>, workbench: &Arc<Workbench>, begun: Begun
         Begun::Call(CallStart::Waits(call)) => {
             exchange.run(Box::pin(async move { call.run().await.into() }));
         }
-        Begun::Meta(run) => exchange.run(run.into_reply(Arc::clone(workbench))),
+        Begun::Meta(run) => {
+            let is_long = run.may_take_long();
+            let answer = run.into_reply(Arc::clone(workbench));
+            if is_long && ModernCaller(Arc::clone(exchange)).knows_tasks() {
+                exchange.run(exchange.as_task(answer));
+            } else {
+                exchange.run(answer);
+            }
+        }
     }
 }
 
@@ -212,8 +242,13 @@ async fn dispatch(workbench: &Arc<Workbench>, requester: Requester, request: &Re
         // The pipeline has taken every valid call.
         ("tools/call", _) => methods::unreadable_call(params),
         (_, Some(native)) => native::answer(workbench, native, requester, request).await,
-        ("tools/list", None) => own_list(params, "tools", &meta::definitions(workbench)),
+        ("tools/list", None) => own_tools(workbench, requester, params),
         ("resources/read", None) => methods::read_linked(workbench, requester, params).await,
+        // The lists must not change because of other requests, so what is open is not in them.
+        ("prompts/list", None) => own_list(params, "prompts", &[]),
+        ("prompts/get" | "completion/complete", None) => {
+            methods::answer_opened(workbench, requester, request).await
+        }
         ("resources/list", None) => own_list(params, "resources", &[]),
         ("resources/templates/list", None) => own_list(params, "resourceTemplates", &[]),
         (method, None) => Reply::method_not_found(method),
@@ -237,10 +272,34 @@ fn is_legacy_only(method: &str) -> bool {
     )
 }
 
+/// Returns our tools. With `run_code` they depend on the client, so that a list must not be shared.
+fn own_tools(workbench: &Workbench, requester: Requester, params: Option<&RawJson>) -> Reply {
+    let client = requester.into_client().identity();
+    let definitions = meta::definitions(workbench, &client);
+    let hints = if workbench.has(MetaTool::RunCode) {
+        CacheHints {
+            scope: CacheScope::Private,
+            ..OWN_HINTS
+        }
+    } else {
+        OWN_HINTS
+    };
+    hinted_list(params, "tools", &definitions, hints)
+}
+
 /// Returns one of our lists, which change only with the configuration.
 fn own_list(params: Option<&RawJson>, items: &str, list: &[RawJson]) -> Reply {
+    hinted_list(params, items, list, OWN_HINTS)
+}
+
+fn hinted_list(
+    params: Option<&RawJson>,
+    items: &str,
+    list: &[RawJson],
+    hints: CacheHints,
+) -> Reply {
     match methods::own_page(params, items, list) {
-        Reply::Own(list) => Reply::Own(OWN_HINTS.put_on(&list)),
+        Reply::Own(list) => Reply::Own(hints.put_on(&list)),
         reply => reply,
     }
 }
@@ -273,7 +332,9 @@ async fn discover(workbench: &Workbench, requester: Requester) -> Reply {
 /// other requests.
 fn own_capabilities() -> Value {
     json!({
+        "completions": {},
         "logging": {},
+        "prompts": {},
         "resources": {},
         "tools": { "listChanged": true },
         "extensions": { TASKS_EXTENSION: {} },

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ident::ServerIdentifier;
 use rawjson::{ObjectText, RawJson};
 use serde_json::Value;
 
@@ -54,15 +53,15 @@ pub(super) async fn answer(
         workbench.open_native(&context.client).await;
     }
     let answered = native.answer(&request.method, params, context).await;
-    reply(native, &request.method, answered)
+    reply(&request.method, answered)
 }
 
-fn reply(native: &Native, method: &str, answered: Result<RawJson, NativeError>) -> Reply {
+pub(super) fn reply(method: &str, answered: Result<RawJson, NativeError>) -> Reply {
     match answered {
         // A list combines those of all servers.
         Ok(list) if method.ends_with("/list") => Reply::Own(list),
         Ok(result) => Reply::Result(result),
-        Err(error) => refusal(native, method, error),
+        Err(error) => refusal(method, error),
     }
 }
 
@@ -86,7 +85,7 @@ pub(super) fn record_log_level(caller: &Caller, params: Option<&RawJson>) {
     }
 }
 
-fn refusal(native: &Native, method: &str, error: NativeError) -> Reply {
+fn refusal(method: &str, error: NativeError) -> Reply {
     match error {
         NativeError::NotOffered => Reply::method_not_found(method),
         NativeError::Invalid(message) => Reply::invalid_params(message),
@@ -96,13 +95,9 @@ fn refusal(native: &Native, method: &str, error: NativeError) -> Reply {
             server,
             what,
             error,
-        } => {
-            let toolbox = native.toolbox().name().clone();
-            let server = ServerIdentifier { toolbox, server };
-            Reply::Error {
-                code: code::INTERNAL_ERROR,
-                message: meta::failed_request_text(method, &what, &server, &error),
-            }
-        }
+        } => Reply::Error {
+            code: code::INTERNAL_ERROR,
+            message: meta::failed_request_text(method, &what, &server, &error),
+        },
     }
 }

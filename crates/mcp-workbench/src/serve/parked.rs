@@ -1,6 +1,7 @@
 //! Exchanges that wait for their clients. A legacy server asks in the middle of a call; the only way to ask a modern
 //! client is an `input_required` response, after which it sends another request. Until then the exchange is parked
-//! here. Its handle is sealed, belongs to one principal, works once, only for the same request, and expires.
+//! here. Its handle is sealed, belongs to one principal, works once, only for the same request, and expires. A run that
+//! its client follows as a task is here too, until the client has not asked about it for a while.
 
 use std::{
     collections::HashMap,
@@ -32,8 +33,9 @@ const MAX_PARKED: usize = 32;
 /// An exchange that waits for its client.
 struct Parked {
     exchange: Arc<Exchange>,
-    /// The digest of the request, so that it is continued by the same one.
-    digest: [u8; 32],
+    /// The digest of the request, so that it is continued by the same one; `None` for a task, which requests of other kinds
+    /// are about.
+    digest: Option<[u8; 32]>,
     until: Instant,
 }
 
@@ -80,17 +82,46 @@ impl ParkedCalls {
     pub(super) fn park(&self, exchange: &Arc<Exchange>, request: &Request) -> String {
         let parked = Parked {
             exchange: Arc::clone(exchange),
-            digest: digest(request),
+            digest: Some(digest(request)),
             until: Instant::now() + PARKING_TIMEOUT,
         };
+        let handle = self.insert(parked);
+        let purpose = SealPurpose::ParkedCall;
+        self.sealer.seal(purpose, &handle.to_string())
+    }
+
+    /// Keeps an exchange that its client follows as a task. Returns the sealed id of the task.
+    pub(super) fn keep_task(&self, exchange: &Arc<Exchange>) -> String {
+        let handle = self.insert(Parked {
+            exchange: Arc::clone(exchange),
+            digest: None,
+            until: Instant::now() + PARKING_TIMEOUT,
+        });
+        self.sealer.seal(SealPurpose::Run, &handle.to_string())
+    }
+
+    /// Returns the exchange of a task, if this principal got its id from us. The task is kept for longer.
+    pub(super) fn task(&self, id: &str, principal: Principal) -> Option<Arc<Exchange>> {
+        let handle = self
+            .sealer
+            .open(SealPurpose::Run, id)?
+            .parse::<u64>()
+            .ok()?;
+        let mut table = self.table();
+        let parked = table.exchanges.get_mut(&handle);
+        let parked = parked.filter(|it| it.exchange.principal == principal)?;
+        parked.until = Instant::now() + PARKING_TIMEOUT;
+        Some(Arc::clone(&parked.exchange))
+    }
+
+    fn insert(&self, parked: Parked) -> u64 {
         let (handle, displaced) = self.table().insert(parked);
         // Cancelled outside of the lock, because that sends to its server.
         if let Some(displaced) = displaced {
             displaced.exchange.cancel();
         }
         self.changed.notify_one();
-        let purpose = SealPurpose::ParkedCall;
-        self.sealer.seal(purpose, &handle.to_string())
+        handle
     }
 
     /// Returns the parked call that the state names, if we have issued it.
@@ -115,7 +146,7 @@ impl ParkedCalls {
                 "requestState: unknown, already used or expired",
             ));
         };
-        if parked.digest != digest(request) {
+        if parked.digest != Some(digest(request)) {
             return Err(Reply::invalid_params(
                 "requestState: belongs to a different request",
             ));

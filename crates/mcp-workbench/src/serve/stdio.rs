@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use tokio::{
-    io::AsyncWrite,
+    io::{AsyncRead, AsyncWrite},
     time::{Instant, timeout, timeout_at},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -37,7 +37,7 @@ pub(crate) async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = 
     tokio::select! {
         biased;
         () = Rare::new(Box::pin(context.parked.expire())) => {}
-        () = read_requests(&connection, &closed, stop) => {}
+        () = read_requests(&connection, standard_streams::input(), &closed, stop) => {}
     }
     end(&workbench, connection).await;
     // A client that no longer reads must not delay the shutdown.
@@ -48,7 +48,7 @@ pub(crate) async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = 
 }
 
 /// Writes to the client until all outputs are dropped, or the client has disconnected.
-async fn write<W: AsyncWrite + Unpin>(
+pub(super) async fn write<W: AsyncWrite + Unpin>(
     frames: QueuedFrames,
     pipe: W,
     closed: CancellationToken,
@@ -69,12 +69,14 @@ async fn write<W: AsyncWrite + Unpin>(
     }
 }
 
-async fn read_requests(
+/// Reads requests until the input ends, or `closed` or `stop` are done.
+pub(super) async fn read_requests(
     connection: &Arc<Connection>,
+    input: impl AsyncRead + Unpin,
     closed: &CancellationToken,
     stop: impl Future<Output = ()>,
 ) {
-    let mut reader = LineReader::new(standard_streams::input());
+    let mut reader = LineReader::new(input);
     let mut changes = Rare::new(Box::pin(changes::tell_changes(connection)));
     let mut closed = Rare::new(Box::pin(closed.cancelled()));
     let mut stop = Rare::new(Box::pin(stop));

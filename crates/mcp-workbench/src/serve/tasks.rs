@@ -6,6 +6,7 @@ use rawjson::{ObjectText, RawJson};
 use super::{
     exchange::ModernCaller,
     methods::{Reply, Requester},
+    run_task,
 };
 use crate::{
     budget::Structured,
@@ -33,7 +34,7 @@ pub(super) async fn answer(
     let Some(method) = METHODS.into_iter().find(|it| *it == request.method) else {
         return Reply::method_not_found(&request.method);
     };
-    if !client.capabilities().has_extension(TASKS_EXTENSION) {
+    if !client.knows_tasks() {
         return extension_missing();
     }
     let params = request.params.as_ref();
@@ -42,6 +43,9 @@ pub(super) async fn answer(
     let (Some(sealed), Some(params)) = (sealed, params) else {
         return Reply::invalid_params(format!("{TASK_ID}: Expected string"));
     };
+    if let Some(exchange) = client.0.task(&sealed) {
+        return run_task::answer(&exchange, method, &sealed, params);
+    }
     let Some((server, inner)) = workbench.task(&sealed, client.principal()) else {
         return Reply::invalid_params(format!("Unknown task: {sealed}"));
     };

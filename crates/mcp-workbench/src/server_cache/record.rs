@@ -41,6 +41,9 @@ struct Head {
     /// When a start last confirmed the tools, in seconds since 1970.
     #[serde(default)]
     confirmed: u64,
+    /// Set if the server has asked its client something: elicitation, sampling or roots.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    asks_back: bool,
 }
 
 /// The head as it is written.
@@ -113,6 +116,15 @@ impl CachedServer {
 
     pub(crate) fn set_protocol(&mut self, protocol: Option<CachedProtocol>) {
         self.head.protocol = protocol;
+    }
+
+    /// Returns whether the server has asked its client something in an earlier run.
+    pub(crate) fn asks_back(&self) -> bool {
+        self.head.asks_back
+    }
+
+    pub(crate) fn set_asks_back(&mut self) {
+        self.head.asks_back = true;
     }
 
     /// Returns the digests of program files, by file metadata.

@@ -54,9 +54,11 @@ fn server(transport: Transport) -> Server {
             idle: None,
         },
         max_result_chars: None,
+        result_select: indexmap::IndexMap::new(),
         list_bounds: ListBounds::default(),
         sanitize: false,
         pin: PinMode::Off,
+        share: config::Share::Auto,
         written: config::WrittenEntry::default(),
         era: None,
     }

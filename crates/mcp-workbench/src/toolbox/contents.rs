@@ -49,6 +49,12 @@ impl Contents {
         })
     }
 
+    /// Returns the servers, if the toolbox was used.
+    pub(crate) fn known_servers(&self) -> Vec<Arc<ServerHandle>> {
+        let known = self.servers.get().into_iter();
+        known.flat_map(IndexMap::values).cloned().collect()
+    }
+
     /// Compares the tools of existing servers with the lock file again.
     pub(crate) fn recheck(&self) {
         for server in self.servers.get().into_iter().flat_map(IndexMap::values) {
@@ -70,6 +76,22 @@ impl Contents {
             let _ = renewed.servers.set(servers.collect());
         }
         renewed
+    }
+
+    /// Returns the contents without the servers that are kept for another client; `None` if there are none.
+    pub(super) fn separated(&self) -> Option<Self> {
+        let known = self.servers.get()?;
+        let mut is_changed = false;
+        let servers = known.iter().map(|(name, handle)| {
+            let own = self.pool.separate(handle);
+            is_changed |= own.is_some();
+            let handle = own.map_or_else(|| Arc::clone(handle), Arc::new);
+            (name.clone(), handle)
+        });
+        let servers: Servers = servers.collect();
+        let separated = Self::new(Arc::clone(&self.config), Arc::clone(&self.pool));
+        let _ = separated.servers.set(servers);
+        is_changed.then_some(separated)
     }
 
     fn renewed_server(

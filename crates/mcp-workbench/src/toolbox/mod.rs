@@ -12,6 +12,7 @@ mod open;
 mod opened;
 mod render;
 mod signature;
+mod typescript;
 
 pub(crate) use catalogue::Catalogue;
 pub(crate) use contents::{ChangedFiles, ToolboxChanges};
@@ -24,3 +25,4 @@ pub(crate) use open::{OpenError, Toolbox};
 pub(crate) use opened::{Opened, ServerFailure};
 pub(crate) use render::{render_matching, render_opened, text_result};
 pub(crate) use signature::{parameters, sentence, shown_name};
+pub(crate) use typescript::{arguments_type, key as property_key, result_type};

@@ -87,6 +87,13 @@ impl Toolbox {
         changes
     }
 
+    /// Replaces the servers that are kept for another client.
+    pub(crate) fn separate(&self) {
+        if let Some(separated) = self.contents().separated() {
+            self.contents.send_replace(Arc::new(separated));
+        }
+    }
+
     /// Returns whether the configuration has changed since the last open.
     pub(crate) fn is_outdated(&self) -> bool {
         let contents = self.contents();
@@ -297,7 +304,7 @@ mod tests {
         );
         let environment = Environment::new([], "/start".into(), None);
         let loaded = parse(&text, Path::new("c.json"), &environment).unwrap();
-        let pool = Arc::new(Pool::new(&loaded.config));
+        let pool = Arc::new(Pool::new(&loaded.config, &Arc::default()));
         Toolbox::new(Arc::clone(&loaded.config.toolboxes["dev"]), pool)
     }
 

@@ -5,12 +5,16 @@
 //! current one and never wait.
 
 pub(crate) mod call;
+mod filters;
 mod finder;
+mod registered;
 mod reload;
 mod results;
+mod sharing;
 
 use std::{
-    sync::{Arc, Weak},
+    collections::HashSet,
+    sync::{Arc, Mutex, Weak},
     time::Duration,
 };
 
@@ -18,32 +22,37 @@ use ident::{ServerIdentifier, ToolIdentifier, ToolboxName};
 use indexmap::IndexMap;
 use rawjson::RawJson;
 use search::{Explanation, Query};
-use tokio::{
-    sync::{broadcast, watch},
-    time::Instant,
-};
+use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     audit::AuditLog,
     call::{ClientHandle, ClientId, Owner, Principal},
     config::{Config, MetaTool, ToolMode},
-    downstream::{Pool, ServerEvent, ServerHandle, Status, ToolList},
+    downstream::{Events as ServerEvents, Pool, ServerHandle, Status, ToolList, ViewId},
+    events::Events,
+    jq::Filter,
     lock::{Pins, Scope},
-    native::Native,
+    native::{Native, OpenLists, OpenServer},
     offload::{offload, run_blocking},
+    scripts::Scripts,
+    sync::lock,
     toolbox::{ChangedFiles, Links, OpenError, Opened, Registry, Toolbox, registered_definition},
 };
 
 pub(crate) use call::Sent;
 pub(crate) use call::{
-    CallFailure, CallReply, CallStart, LookupError, Mode, ReadyCall, Settled, ToolCall, ToolNames,
-    WaitingCall,
-    budget::{Origin, count, fit},
+    CallFailure, CallReply, CallStart, LookupError, Mode, ReadyCall, Select, Settled, ToolCall,
+    ToolNames, WaitingCall,
+    approvals::{Approvals, Decision, NotPending, PendingApproval},
+    budget::{Origin, count, fit, fit_page},
 };
 use call::{consent::Consents, oauth::open_signing_in};
+use filters::Filters;
+pub(crate) use filters::SelectError;
 use finder::{Finder, SEARCH_WAIT};
 pub(crate) use finder::{FoundTool, Search};
+use registered::{register, withheld};
 pub(crate) use reload::{ApplyConfigError, ConfigChanges};
 pub(crate) use results::{PageError, Results, StoredResult};
 
@@ -56,13 +65,20 @@ pub(crate) struct Workbench {
     registry: Option<Registry>,
     /// The toolbox of native mode.
     native: Option<Native>,
+    /// The prompts and resources of open toolboxes, in the other modes.
+    open_lists: OpenLists,
     /// The links to resources in results.
     links: Links,
     /// The state for searching.
     finder: Finder,
-    /// The stored results that were over their budget.
+    /// The stored results of which clients got a part.
     results: Results,
+    /// The event stream.
+    observed: Arc<Events>,
+    filters: Filters,
     audit: AuditLog,
+    /// The workers for scripts.
+    scripts: Scripts,
     /// The consents that are valid for longer than one call.
     consents: Consents,
     /// Counts the changes of `tools/list`.
@@ -71,6 +87,8 @@ pub(crate) struct Workbench {
     definitions_changed: watch::Sender<u64>,
     /// Cancelled when no more changes are announced.
     announcing_end: CancellationToken,
+    /// The numbers of the servers whose lists are followed.
+    followed: Mutex<HashSet<u64>>,
 }
 
 /// The configuration with its toolboxes at one moment.
@@ -81,16 +99,33 @@ struct Snapshot {
 }
 
 impl Workbench {
-    /// Creates a workbench. No server is started.
+    /// Creates the workbench of the only client, or of the first client of a process. No server is started.
     pub(crate) fn new(config: Arc<Config>) -> Arc<Self> {
-        let pool = Arc::new(Pool::new(&config));
+        let events = Arc::<Events>::default();
+        let pool = Pool::new(&config, &events);
+        Self::with_pool(config, pool, events)
+    }
+
+    /// Creates the workbench of a client that shares servers with the other clients of the process.
+    pub(crate) fn for_client(config: Arc<Config>, pool: &Pool) -> Arc<Self> {
+        let pool = pool.for_client(&config);
+        let kept = pool.kept();
+        let workbench = Self::with_pool(config, pool, Arc::default());
+        let separating = sharing::separate_kept(Arc::downgrade(&workbench), kept);
+        workbench.spawn(separating);
+        workbench
+    }
+
+    fn with_pool(config: Arc<Config>, pool: Pool, events: Arc<Events>) -> Arc<Self> {
+        events.renew(&config);
+        let pool = Arc::new(pool);
         let toolboxes = config.toolboxes.iter().map(|(name, toolbox)| {
             let toolbox = Toolbox::new(Arc::clone(toolbox), Arc::clone(&pool));
             (name.clone(), Arc::new(toolbox))
         });
         let toolboxes: IndexMap<_, _> = toolboxes.collect();
         let limit = config.tool_name_limit;
-        let audit = AuditLog::new(&config);
+        let audit = AuditLog::new(&config, &events);
         let (registry, native) = match &config.tool_mode {
             ToolMode::Proxy => (None, None),
             ToolMode::Dynamic => (Some(Registry::new(limit)), None),
@@ -103,20 +138,26 @@ impl Workbench {
             }
         };
         let results = Results::new(&config);
+        let filters = Filters::new(&config);
         let now = Snapshot { config, toolboxes };
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             now: watch::channel(Arc::new(now)).0,
             registry,
             native,
+            open_lists: OpenLists::new(limit, pool.events()),
             links: Links::default(),
             finder: Finder::default(),
             results,
+            observed: events,
+            filters,
             audit,
+            scripts: Scripts::new(pool.processes()),
             consents: Consents::default(),
             tools_changed: watch::channel(0).0,
             definitions_changed: watch::channel(0).0,
             announcing_end: CancellationToken::new(),
+            followed: Mutex::default(),
             pool,
         })
     }
@@ -154,6 +195,11 @@ impl Workbench {
         }
         let opened = opened?;
         self.pool.record_soon();
+        if self.native.is_none() {
+            for (family, server) in self.open_lists.announce(&self.open_servers()) {
+                self.pool.announce(&server, &[family]);
+            }
+        }
         if let Some(registry) = &self.registry {
             let before = registry.len();
             register(registry, toolbox);
@@ -245,9 +291,23 @@ impl Workbench {
         self.finder.explain(query, tools).await
     }
 
-    /// Returns the stored results that were over their budget.
+    /// Applies a filter to a value. Returns the outputs, one per line.
+    pub(crate) async fn select(
+        &self,
+        filter: &Filter,
+        input: &RawJson,
+    ) -> Result<String, SelectError> {
+        filters::run(self, filter, input).await
+    }
+
+    /// Returns the stored results of which clients got a part.
     pub(crate) fn results(&self) -> &Results {
         &self.results
+    }
+
+    /// Returns the workers for scripts.
+    pub(crate) fn scripts(&self) -> &Scripts {
+        &self.scripts
     }
 
     /// Returns the maximum length of a result of this server that a client is sent at once, if it is limited.
@@ -313,6 +373,40 @@ impl Workbench {
         toolbox.server(&place.server)
     }
 
+    /// Returns the servers of all toolboxes that were used, in the order of the file.
+    pub(crate) fn servers(&self) -> Vec<Arc<ServerHandle>> {
+        let now = Arc::clone(&self.now.borrow());
+        let toolboxes = now.toolboxes.values();
+        let servers = toolboxes.flat_map(|toolbox| toolbox.contents().known_servers());
+        servers.collect()
+    }
+
+    /// Returns the servers of all open toolboxes, in the order of the file.
+    pub(crate) fn open_servers(&self) -> Vec<OpenServer> {
+        let now = Arc::clone(&self.now.borrow());
+        let toolboxes = now.toolboxes.values().filter(|it| it.is_usable());
+        let servers = toolboxes.flat_map(|toolbox| {
+            let contents = toolbox.contents();
+            let servers = contents
+                .servers()
+                .iter()
+                .map(|(server, handle)| OpenServer {
+                    identifier: ServerIdentifier {
+                        toolbox: toolbox.name().clone(),
+                        server: server.clone(),
+                    },
+                    handle: Arc::clone(handle),
+                });
+            servers.collect::<Vec<_>>()
+        });
+        servers.collect()
+    }
+
+    /// Returns the prompts and resources of open toolboxes.
+    pub(crate) fn open_lists(&self) -> &OpenLists {
+        &self.open_lists
+    }
+
     /// Returns the server of a task and the server's own id for it, from the id that the client was given.
     pub(crate) fn task(
         &self,
@@ -328,8 +422,18 @@ impl Workbench {
         self.native.as_ref()
     }
 
+    /// Returns the calls that wait for a decision.
+    pub(crate) fn approvals(&self) -> &Arc<Approvals> {
+        self.consents.approvals()
+    }
+
+    /// Returns the event stream.
+    pub(crate) fn observed(&self) -> &Arc<Events> {
+        &self.observed
+    }
+
     /// Subscribes to the events that servers send from now on.
-    pub(crate) fn events(&self) -> broadcast::Receiver<ServerEvent> {
+    pub(crate) fn events(&self) -> ServerEvents {
         self.pool.events()
     }
 
@@ -395,6 +499,11 @@ impl Workbench {
         self.pool.spawn(task);
     }
 
+    /// Returns the id of the client in the pool.
+    pub(crate) fn view(&self) -> ViewId {
+        self.pool.view()
+    }
+
     /// Stops announcing changes to listeners, at the start of a shutdown.
     pub(crate) fn stop_announcing(&self) {
         self.announcing_end.cancel();
@@ -408,51 +517,42 @@ impl Workbench {
     /// Shuts everything down. The servers' grace period starts at `since`.
     pub(crate) async fn shut_down(&self, since: Instant) {
         self.stop_announcing();
+        self.scripts.shut_down();
         self.pool.shut_down(since).await;
         self.audit.close().await;
+    }
+
+    /// Ends the workbench of a client that has gone. Servers that no other client uses are stopped with it.
+    pub(crate) async fn leave(&self) {
+        self.stop_announcing();
+        self.audit.close().await;
+    }
+
+    /// Replaces the servers that are kept for another client, because they ask back.
+    fn separate(&self) {
+        let now = Arc::clone(&self.now.borrow());
+        for toolbox in now.toolboxes.values() {
+            toolbox.separate();
+            if self.registry.is_some() && toolbox.opened().is_some() {
+                self.follow(toolbox);
+            }
+        }
     }
 
     /// Watches the servers of an open toolbox for changes of their lists.
     fn follow(&self, toolbox: &Toolbox) {
         for server in toolbox.contents().servers().values() {
-            if server.is_first_to_follow() {
+            if lock(&self.followed).insert(server.number()) {
                 let changes = self.tools_changed.clone();
                 let known = server.status().tools;
                 let following = follow_list(server.updates(), known, changes);
-                self.pool.spawn(following);
+                let end = self.announcing_end.clone();
+                self.pool.spawn(async move {
+                    end.run_until_cancelled(following).await;
+                });
             }
         }
     }
-}
-
-/// Registers every tool of an open toolbox, and returns them in the order of the file.
-fn register(registry: &Registry, toolbox: &Toolbox) -> Vec<(Arc<str>, ToolIdentifier, RawJson)> {
-    let mut registered = Vec::new();
-    for (server, list) in toolbox.catalogue().lists() {
-        for tool in list.tools() {
-            let identifier = ToolIdentifier {
-                toolbox: toolbox.name().clone(),
-                server: server.clone(),
-                tool: tool.name.clone(),
-            };
-            let name = registry.register(&identifier);
-            registered.push((name, identifier, tool.definition.clone()));
-        }
-    }
-    registered
-}
-
-/// Returns the withheld tools of an open toolbox, in the order of the file.
-fn withheld(toolbox: &Toolbox) -> Vec<ToolIdentifier> {
-    let catalogue = toolbox.catalogue();
-    let tools = catalogue.lists().iter().flat_map(|(server, list)| {
-        list.withheld.iter().map(|it| ToolIdentifier {
-            toolbox: toolbox.name().clone(),
-            server: server.clone(),
-            tool: it.name.clone(),
-        })
-    });
-    tools.collect()
 }
 
 /// Counts a change each time the server's list changes, until the server's task ends.

@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::{Snapshot, Workbench};
 use crate::{
     config::{Config, ToolMode},
-    downstream::ToolList,
+    downstream::{ServerFamily, ToolList},
     toolbox::{ChangedFiles, Toolbox, ToolboxChanges},
     visible::visible,
 };
@@ -89,17 +89,20 @@ pub(super) fn reload(
     let mut changes = ConfigChanges {
         has_new_meta_tools: workbench.native.is_none()
             && (before.config.meta_tools != config.meta_tools
-                || before.config.open_detail != config.open_detail),
+                || before.config.open_detail != config.open_detail
+                || before.config.select != config.select),
         needs_restart: restore_fixed_settings(&before.config, &mut config),
         ..ConfigChanges::default()
     };
     // Taken now, because toolboxes that remain are changed in place.
     let shown = shown_tools(workbench, &before);
     workbench.pool.adapt(&config);
+    workbench.observed.renew(&config);
     workbench.audit.renew(&config);
     let now = Arc::new(next(workbench, &before, config, files, &mut changes));
     workbench.now.send_replace(Arc::clone(&now));
     workbench.results.adapt(&now.config);
+    workbench.filters.adapt(&now.config);
     workbench.links.retain_servers(|server| {
         let toolbox = now.config.toolboxes.get(&server.toolbox);
         toolbox.is_some_and(|toolbox| toolbox.servers.contains_key(&server.server))
@@ -179,10 +182,12 @@ fn announce(workbench: &Workbench, changes: &ConfigChanges, shows_new_tools: boo
         if is_native {
             for server in changes_in_toolbox.servers() {
                 native_differs = true;
-                workbench.pool.announce(&ServerIdentifier {
+                let server = ServerIdentifier {
                     toolbox: toolbox.clone(),
                     server: server.clone(),
-                });
+                };
+                let families = [ServerFamily::Prompts, ServerFamily::Resources];
+                workbench.pool.announce(&server, &families);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Stores whole results that were over their budget for a while, so that their clients can read them in pages. The
+//! Stores whole results of which clients got a part for a while, so that they can read them in pages. The
 //! store is in memory and bounded in number, bytes and age; the oldest results go first.
 
 use std::{
@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Workbench;
 use crate::{
-    budget::{Address, Cut, Pages, Syntax, View},
+    budget::{Address, Pages, Syntax, View},
     call::Owner,
     config::Config,
     sync::lock,
@@ -77,16 +77,27 @@ pub(crate) enum PageError {
     Unknown { pages: usize },
 }
 
+/// A result that is to be stored.
+pub(super) struct WholeResult<'a> {
+    pub(super) owner: Owner,
+    /// The result as its server sent it.
+    pub(super) json: &'a RawJson,
+    /// The text that a model reads.
+    pub(super) text: &'a str,
+    pub(super) text_pages: Pages,
+    pub(super) page_size: usize,
+}
+
 impl StoredResult {
-    fn new(owner: Owner, result: &RawJson, cut: &Cut<'_>, page_size: usize) -> Self {
-        let json = result.as_str();
+    fn new(whole: WholeResult<'_>) -> Self {
+        let json = whole.json.as_str();
         Self {
             id: new_id(),
-            page_size,
-            owner,
-            text_pages: cut.pages(page_size),
-            json_pages: Pages::of(json, page_size, Syntax::Json),
-            text: cut.text().to_owned(),
+            page_size: whole.page_size,
+            owner: whole.owner,
+            text_pages: whole.text_pages,
+            json_pages: Pages::of(json, whole.page_size, Syntax::Json),
+            text: whole.text.to_owned(),
             // Copied, because the original may be a small part of a large buffer.
             json: json.to_owned(),
         }
@@ -95,6 +106,11 @@ impl StoredResult {
     /// Returns the text that a model reads.
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Returns the result as its server sent it.
+    pub(crate) fn json(&self) -> &str {
+        &self.json
     }
 
     /// Returns the page that contains a byte of the text.
@@ -133,17 +149,12 @@ impl StoredResult {
     }
 }
 
-/// Stores a result that is cut. Returns `None` if it is too large.
+/// Stores a result of which a client gets a part. Returns `None` if it is too large.
 pub(super) fn store_result(
     workbench: &Workbench,
-    owner: Owner,
-    result: &RawJson,
-    cut: &Cut<'_>,
-    page_size: usize,
+    whole: WholeResult<'_>,
 ) -> Option<Arc<StoredResult>> {
-    let stored = workbench
-        .results
-        .store_result(owner, result, cut, page_size)?;
+    let stored = workbench.results.store_result(whole)?;
     let is_first = !workbench.results.is_watched.swap(true, Ordering::Relaxed);
     if let Some(this) = workbench.this.upgrade().filter(|_| is_first) {
         workbench.spawn(async move { remove_expired(&this).await });
@@ -200,14 +211,8 @@ impl Results {
     }
 
     /// Stores a result. One that is already stored keeps its id.
-    fn store_result(
-        &self,
-        owner: Owner,
-        result: &RawJson,
-        cut: &Cut<'_>,
-        page_size: usize,
-    ) -> Option<Arc<StoredResult>> {
-        let made = StoredResult::new(owner, result, cut, page_size);
+    fn store_result(&self, whole: WholeResult<'_>) -> Option<Arc<StoredResult>> {
+        let made = StoredResult::new(whole);
         let now = Instant::now();
         let mut store = self.store();
         store.remove_expired(now, self.bounds.age);

@@ -62,7 +62,13 @@ fn options(command: &str) -> Vec<String> {
         let mut words = line.split([' ', ',']);
         words.find(|word| word.starts_with("--")).map(str::to_owned)
     });
-    let common = ["--config", "--log-level", "--help"];
+    let common = [
+        "--config",
+        "--log-file",
+        "--log-format",
+        "--log-level",
+        "--help",
+    ];
     options
         .filter(|it| !common.contains(&it.as_str()))
         .collect()

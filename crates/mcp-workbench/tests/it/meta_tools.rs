@@ -79,16 +79,22 @@ fn use_tool_describes_its_parameters() {
 }
 
 #[test]
-fn all_meta_tools_but_use_tool_are_annotated_as_read_only() {
-    let all = json!(["open_toolbox", "use_tool", "search_tools", "read_result"]);
+fn meta_tools_that_call_nothing_are_annotated_as_read_only() {
+    let all = json!([
+        "open_toolbox",
+        "use_tool",
+        "search_tools",
+        "read_result",
+        "run_code"
+    ]);
     let setup = two_toolboxes().top("metaTools", all);
     let mut workbench = setup.top("maxResultChars", json!(1000)).connect();
     let tools = tools(&mut workbench);
-    assert_eq!(tools.len(), 4);
+    assert_eq!(tools.len(), 5);
     let read_only = json!({"readOnlyHint": true, "idempotentHint": true, "destructiveHint": false});
     for tool in &tools {
         let expected = match tool["name"].as_str() {
-            Some("use_tool") => None,
+            Some("use_tool" | "run_code") => None,
             _ => Some(&read_only),
         };
         assert_eq!(tool.get("annotations"), expected, "{tool}");

@@ -46,9 +46,13 @@ fn lists(script: Script, resources: &Value) -> Script {
     script.on_method("resources/list", &answer.to_string())
 }
 
-/// Two servers that link the same resource. Only `git`, the second in the file, lists it.
+/// Two servers that link the same resource. In native mode `git`, the second in the file, lists it; in the other modes
+/// a listed resource could be read by every client.
 fn two_servers(mode: Mode) -> Setup {
-    let listed = json!([{"uri": URI, "name": "readme"}]);
+    let listed = match mode {
+        Mode::Native => json!([{"uri": URI, "name": "readme"}]),
+        Mode::Proxy | Mode::Dynamic => json!([]),
+    };
     let setup = Setup::new()
         .toolbox("dev", "d")
         .server("weather", &lists(linking("weather"), &json!([])))

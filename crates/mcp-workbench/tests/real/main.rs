@@ -15,13 +15,18 @@ mod inspector;
 mod large_results;
 mod listening;
 mod oauth;
+#[cfg(feature = "otel")]
+mod otel;
 mod packages;
+mod page;
 mod process;
 mod python_server;
 mod remote;
 mod rmcp_client;
 mod scanner;
+mod scripts;
 mod sdk_server;
+mod select;
 mod servers;
 mod session;
 mod steps;

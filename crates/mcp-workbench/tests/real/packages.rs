@@ -113,6 +113,15 @@ pub(crate) fn newer_node() -> PathBuf {
     found.unwrap_or_else(|| "node".into())
 }
 
+/// The collector for OpenTelemetry, which lies in its Python package.
+#[cfg(feature = "otel")]
+pub(crate) fn collector() -> PathBuf {
+    let libraries = folder().join("python/lib");
+    let mut versions = std::fs::read_dir(libraries).unwrap();
+    let version = versions.next().unwrap().unwrap().path();
+    version.join("site-packages/rotel/rotel-agent")
+}
+
 fn node_program(name: &str) -> PathBuf {
     folder().join("node_modules/.bin").join(name)
 }

@@ -145,11 +145,23 @@ impl Client {
         transport: Transport,
         steps: &[Step],
     ) -> Seen {
-        let config = ConfigFile::new(&json!({
+        let config = json!({
             // What is asked is compared with what a client is asked that has the server to itself.
             "attributeQuestions": false,
             "toolboxes": { TOOLBOX: { "description": "Both eras", "mcpServers": servers } }
-        }));
+        });
+        self.take_configured(&config, shows, transport, steps)
+    }
+
+    /// Takes steps with a workbench that has this configuration.
+    pub(crate) fn take_configured(
+        self,
+        config: &Value,
+        shows: Shows,
+        transport: Transport,
+        steps: &[Step],
+    ) -> Seen {
+        let config = ConfigFile::new(config);
         let options: &[&str] = match shows {
             Shows::MetaTools => &[],
             Shows::Native => &["--native", TOOLBOX],

@@ -105,6 +105,12 @@ impl ConfigFile {
         self.folder.path().join("cache")
     }
 
+    /// Returns the state folder of the workbench.
+    #[cfg(feature = "otel")]
+    pub(crate) fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
     /// The command that serves this configuration.
     pub(crate) fn command(&self) -> Command {
         self.command_with(&[])

@@ -12,7 +12,7 @@ use crate::{
 
 /// Reasons why arguments are refused.
 #[derive(Debug, PartialEq, Eq, Error)]
-pub(super) enum ArgumentError {
+pub(in crate::cli) enum ArgumentError {
     /// The text is not JSON.
     #[error(
         "the arguments are not valid JSON\n  hint: write one object, such as '{{\"path\": \"a.txt\"}}'"

@@ -37,7 +37,7 @@ use crate::{
     downstream::{Phase, ServerHandle, Urgency},
     meta::{self, MetaTool},
     visible::{escaped, visible},
-    workbench::{CallReply, Mode, ToolCall, ToolNames, Workbench},
+    workbench::{CallReply, Mode, Select, ToolCall, ToolNames, Workbench},
 };
 
 /// The exit code for a result with `isError`.
@@ -88,7 +88,7 @@ enum CallCommandError {
 }
 
 /// The outcome of a call.
-enum CallOutcome {
+pub(in crate::cli) enum CallOutcome {
     /// The result of the tool.
     Result(RawJson),
     /// An error of the workbench, in the form of a result.
@@ -127,7 +127,7 @@ pub(super) fn run(
     let mut notices = Vec::new();
     let outcome = with_workbench(config, async |workbench| {
         let place = tool.clone();
-        let call = call(&workbench, tool, given, shell);
+        let call = call(&workbench, tool, given, Arc::new(shell));
         let call = progress.during(call);
         let in_time = match limit {
             Some(limit) => timeout(limit, call).await.ok(),
@@ -187,19 +187,33 @@ fn read_stdin() -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     Ok(bytes)
 }
 
+/// Calls a tool with an object of arguments for a client.
+pub(in crate::cli) async fn call_object(
+    workbench: &Arc<Workbench>,
+    tool: ToolIdentifier,
+    object: RawJson,
+    client: Arc<dyn ClientHandle>,
+) -> CallOutcome {
+    let given = ArgumentInput::Object {
+        object,
+        from_stdin: false,
+    };
+    call(workbench, tool, given, client).await
+}
+
 /// Starts the server, converts the arguments by the tool's schema, and calls the tool.
 async fn call(
     workbench: &Arc<Workbench>,
     tool: ToolIdentifier,
     given: ArgumentInput,
-    shell: ShellClient,
+    client: Arc<dyn ClientHandle>,
 ) -> CallOutcome {
-    let client: Arc<dyn ClientHandle> = Arc::new(shell);
     let context = || CallContext {
         client: Arc::clone(&client),
         meta: None,
         retry: None,
         progress: ReportedProgress::default(),
+        span: None,
     };
     let open = RawJson::of(&json!({ "toolbox": tool.toolbox.as_str() }));
     let mut opened = MetaTool::OpenToolbox
@@ -225,6 +239,8 @@ async fn call(
         names: ToolNames::from(&tool),
         arguments,
         params: None,
+        request: None,
+        select: Select::Whole,
         context: context(),
     });
     match call.run().await {

@@ -28,7 +28,7 @@ use crate::{
     downstream::{ConnectError, ToolList},
     meta::{self, MetaTool},
     visible::visible,
-    workbench::{CallReply, Mode, ToolCall, ToolNames, Workbench},
+    workbench::{CallReply, Mode, Select, ToolCall, ToolNames, Workbench},
 };
 
 /// The number of characters of an unexpected response that are shown.
@@ -293,6 +293,8 @@ impl Session<'_> {
             names: ToolNames::from(&tool),
             arguments: RawJson::of(arguments),
             params: None,
+            request: None,
+            select: Select::Whole,
             context: self.context(),
         });
         let reply = call.run().await;
@@ -317,6 +319,7 @@ impl Session<'_> {
             meta: None,
             retry: None,
             progress: ReportedProgress::default(),
+            span: None,
         }
     }
 

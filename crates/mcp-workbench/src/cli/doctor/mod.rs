@@ -13,6 +13,8 @@ use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 use clap::Args;
 use ident::{ServerName, ToolboxName};
 
+pub(super) use remedy::remedy;
+
 use self::{
     cache_finding::CacheFinding,
     finding::{Finding, StartFinding},
@@ -21,7 +23,7 @@ use self::{
 use super::{
     CommandResult,
     configuration::{ServerSelection, load_configuration},
-    output,
+    host, output,
     probe::{ProbeError, ProbeResult, probe_servers_until, with_signals},
     terminal::{OutputStyle, Progress},
 };
@@ -60,6 +62,7 @@ pub(super) fn run(
         limit_starts(&mut loaded.config, Duration::from_secs(seconds));
     }
     let file = loaded.config.file.display().to_string();
+    let sharing = host::sharing(&loaded.config, environment);
     let toolboxes = examine_servers(loaded, environment)?;
     let report = Report {
         file,
@@ -70,6 +73,7 @@ pub(super) fn run(
         output::json(&report.document());
     } else {
         output::data(&report.render(OutputStyle::of_stdout(environment)));
+        output::data(&sharing);
     }
     if report.is_interrupted() {
         return Err(ProbeError::Interrupted.into());

@@ -81,7 +81,7 @@ const STDERR_HINTS: &[(&[&str], &str)] = &[
 ];
 
 /// Returns the hint for an error; `by_hand` is the command line or URL of the server.
-pub(super) fn remedy(error: &ConnectError, by_hand: &str) -> String {
+pub(in crate::cli) fn remedy(error: &ConnectError, by_hand: &str) -> String {
     match error {
         ConnectError::Exited { stderr, .. } => match stderr_hint(stderr) {
             Some(remedy) => remedy.to_owned(),

@@ -23,8 +23,8 @@ use super::{
 };
 use crate::{
     clients::{
-        Client, ClientEditError, ClientName, Interpolation, OwnEntry, ReadError, client, limits,
-        needed_variables, own_servers,
+        CLIENTS, Client, ClientEditError, ClientName, Interpolation, OwnEntry, ReadError, client,
+        limits, needed_variables, own_servers,
     },
     config::{Environment, WriteError, create_new, replace_unchanged},
     meta::MetaTool,
@@ -38,9 +38,21 @@ use crate::{
     reason = "flags of the command line, each by itself"
 )]
 pub(super) struct InstallArguments {
-    /// The client
-    #[arg(long, value_name = "CLIENT")]
-    client: ClientName,
+    /// A client; may be repeated
+    #[arg(
+        long = "client",
+        value_name = "CLIENT",
+        required_unless_present = "all"
+    )]
+    clients: Vec<ClientName>,
+
+    /// Every client whose file exists
+    #[arg(long, conflicts_with = "clients")]
+    all: bool,
+
+    /// Let the client share servers with the other clients of the configuration, whatever it says
+    #[arg(long, conflicts_with = "undo")]
+    shared: bool,
 
     /// Use the client's project file in this directory, not the user's file
     #[arg(long)]
@@ -74,6 +86,9 @@ pub(super) struct InstallArguments {
 /// Reasons why the client's file was not changed.
 #[derive(Debug, Error)]
 pub(super) enum InstallError {
+    /// No client was found for `--all`.
+    #[error("no client with a configuration file was found\n  hint: name one with --client")]
+    NoClients,
     /// The client has no such file.
     #[error("{client} has no file for {}\n  hint: {}", if *.project { "a project" } else { "a user here" },
         if *.project { "remove --project" } else { "set HOME" })]
@@ -143,13 +158,51 @@ pub(super) enum InstallError {
     },
 }
 
-/// Adds the workbench to a client's file, or removes it.
+/// Adds the workbench to the files of clients, or removes it. A client that fails does not keep the others from being
+/// changed.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &InstallArguments,
     environment: &Environment,
 ) -> CommandResult {
-    let client = client(arguments.client);
+    let clients: Vec<&'static Client> = if arguments.all {
+        present_clients(arguments.project, environment)
+    } else {
+        arguments.clients.iter().map(|name| client(*name)).collect()
+    };
+    if clients.is_empty() {
+        return Err(InstallError::NoClients.into());
+    }
+    let mut failed = None;
+    for client in clients {
+        if let Err(error) = install(client, config, arguments, environment)
+            && let Some(earlier) = failed.replace(error)
+        {
+            output::failure(&*earlier);
+        }
+    }
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Returns the clients that can be written and whose file exists.
+fn present_clients(project: bool, environment: &Environment) -> Vec<&'static Client> {
+    let is_present = |client: &&'static Client| {
+        let path = TargetFile::path(client, project, environment);
+        client.can_be_written() && path.is_ok_and(|path| path.exists())
+    };
+    CLIENTS.iter().filter(is_present).collect()
+}
+
+/// Adds the workbench to the file of one client, or removes it.
+fn install(
+    client: &'static Client,
+    config: Option<&Path>,
+    arguments: &InstallArguments,
+    environment: &Environment,
+) -> CommandResult {
     if arguments.undo {
         let target = TargetFile::find(client, arguments.project, environment)?;
         return undo::run(&target, arguments, environment);
@@ -167,6 +220,7 @@ pub(super) fn run(
         program: &program,
         config,
         variables: &needed_variables(&text, &file, environment),
+        shared: arguments.shared,
     };
     if arguments.print {
         output::data(&printed(&own, client));

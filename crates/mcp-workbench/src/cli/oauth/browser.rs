@@ -37,7 +37,11 @@ pub(super) fn shell_safe(address: &Url) -> String {
 }
 
 /// Opens an address. Returns false if no program can, or no user would see it.
-pub(super) async fn open(address: &str, environment: &Environment, has_terminal: bool) -> bool {
+pub(in crate::cli) async fn open(
+    address: &str,
+    environment: &Environment,
+    has_terminal: bool,
+) -> bool {
     for command in candidates(address, environment, has_terminal) {
         if starts(&command).await {
             return true;

@@ -10,7 +10,6 @@ use std::{
 use super::{browser, error::LoginError, paste::Paste, target::Target, until_a_signal};
 use crate::{
     alarm::timeout,
-    audit::moment,
     cli::{
         CommandResult,
         configuration::load_configuration,
@@ -18,6 +17,7 @@ use crate::{
         terminal::{Ink, OutputStyle},
     },
     config::Environment,
+    moment::moment,
     oauth::{Account, Granted, Listener, Outcome, Record, SignIn, SignInError},
     visible::visible,
 };

@@ -16,6 +16,7 @@ use self::error::LoginError;
 use super::{CommandResult, signals::Signals};
 use crate::config::Environment;
 
+pub(super) use browser::open as open_in_browser;
 pub(super) use login::{LoginArguments, run as login};
 pub(super) use logout::{LogoutArguments, run as logout};
 

@@ -10,7 +10,6 @@ use super::{
     target::{LoginKind, Target},
 };
 use crate::{
-    audit::moment,
     cli::{
         CommandResult,
         configuration::load_configuration,
@@ -18,6 +17,7 @@ use crate::{
         terminal::{Ink, OutputStyle},
     },
     config::{Config, Environment},
+    moment::moment,
     oauth::{Account, Record},
     visible::visible,
 };

@@ -93,6 +93,9 @@ impl Hook<'_> {
             // In native mode the meta-tools are not exposed, so a tool may even have one of their names.
             (Some(toolbox), _) => self.native_tool(toolbox, called),
             (None, Some(MetaTool::UseTool)) => self.used_tool(question),
+            (None, Some(MetaTool::RunCode)) => {
+                Decision::Ask("its script may call any tool that scripts may call".to_owned())
+            }
             (None, Some(_)) => Decision::Allow("this tool is read-only"),
             (None, None) if self.config.tool_mode == ToolMode::Dynamic => {
                 self.registered_tool(called)

@@ -7,6 +7,7 @@ use rawjson::{ObjectText, RawJson};
 
 use super::estimate::tokens;
 use crate::{
+    call::ClientIdentity,
     cli::probe::ProbeResult,
     config::{Config, Detail, ToolMode, Toolbox},
     downstream::{ToolDefinition, ToolList},
@@ -65,7 +66,7 @@ pub(super) struct ServerCost {
 impl Start {
     /// Counts the meta-tools and the instructions of a workbench.
     pub(super) fn of(workbench: &Workbench) -> Self {
-        let definitions = meta::definitions(workbench);
+        let definitions = meta::definitions(workbench, &ClientIdentity::default());
         let instructions = meta::instructions(&workbench.config());
         Self {
             definitions: definitions.iter().map(read_by_models).sum(),

@@ -8,6 +8,7 @@ const VARIABLES: [&str; 2] = ["TOKEN", "OTHER"];
 fn with_own<T>(use_own: impl FnOnce(&OwnEntry<'_>) -> T) -> T {
     let variables = VARIABLES.map(str::to_owned);
     use_own(&OwnEntry {
+        shared: false,
         name: "workbench",
         program: "/opt/mcp-workbench",
         config: "/c/workbench-config.json",

@@ -11,6 +11,9 @@ const TOOLBOXES: &str = "toolboxes";
 /// The key of the servers of a toolbox.
 const SERVERS: &str = "mcpServers";
 
+/// The key of the permissions of a server.
+const PERMISSIONS: &str = "permissions";
+
 /// The text of a configuration file, which is changed in place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfigText(JsoncText);
@@ -112,6 +115,22 @@ impl ConfigText {
             }
         }
         Ok(())
+    }
+
+    /// Sets the rules under `allow` of a server.
+    pub(crate) fn set_allowed(
+        &mut self,
+        toolbox: &str,
+        server: &str,
+        rules: &[String],
+    ) -> Result<(), EditError> {
+        self.known_server(toolbox, server)?;
+        let entry = [TOOLBOXES, toolbox, SERVERS, server];
+        if !self.0.keys(&entry)?.iter().any(|it| it == PERMISSIONS) {
+            self.0.set(&entry, PERMISSIONS, &json!({}))?;
+        }
+        let permissions = [TOOLBOXES, toolbox, SERVERS, server, PERMISSIONS];
+        self.0.set(&permissions, "allow", &json!(rules))
     }
 
     /// Returns the changed text.

@@ -67,6 +67,7 @@ impl ValueFault {
             Self::Empty { what } => format!("write a {what} here"),
             Self::NulCharacter => "remove `\\u0000`".into(),
             Self::LineBreak => "write the value on one line".into(),
+            Self::Filter(_) => "correct the filter; `.` selects everything".into(),
             Self::Url { .. } => "begin it with `https://` or `http://`".into(),
         }
     }
@@ -125,7 +126,7 @@ impl Scope {
             }
             Self::File => format!(
                 "{REMOVE} `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `openWaitMs`, \
-                 `metaTools`, `openDetail`, `connect`, `watch`, `maxResultChars`, `sanitize`, `attributeQuestions`, `pin`, `audit` and `$schema`"
+                 `metaTools`, `openDetail`, `connect`, `watch`, `shared`, `maxResultChars`, `select`, `sanitize`, `attributeQuestions`, `pin`, `audit` and `$schema`"
             ),
             Self::Toolbox => format!("{REMOVE} `description`, `mcpServers` and `connect`"),
             Self::Permissions => "remove it; known keys: `allow`, `ask` and `deny`".into(),

@@ -101,7 +101,9 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
             "openDetail" => config.open_detail = Detail::read(reader, &entry.node),
             "connect" => config.connect = connect(reader, &entry.node),
             "watch" => config.watch = reader.flag(&entry.node),
+            "shared" => config.shared = reader.flag(&entry.node),
             "maxResultChars" => config.max_result_chars = reader.budget(&entry.node),
+            "select" => config.select = reader.flag(&entry.node),
             "sanitize" => config.sanitize = reader.flag(&entry.node),
             "attributeQuestions" => {
                 config.attribute_questions = reader.flag(&entry.node);

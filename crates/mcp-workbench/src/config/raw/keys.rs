@@ -14,7 +14,9 @@ pub(super) const FILE_KEYS: &[&str] = &[
     "openDetail",
     "connect",
     "watch",
+    "shared",
     "maxResultChars",
+    "select",
     "sanitize",
     "attributeQuestions",
     "pin",
@@ -29,7 +31,7 @@ pub(super) const TOOLBOX_KEYS: &[&str] = &["description", "mcpServers", "connect
 pub(super) const NEEDED_TOOLBOX_KEYS: &[&str] = &["description", "mcpServers"];
 
 /// The keys of `permissions`.
-pub(super) const PERMISSION_KEYS: &[&str] = &["allow", "ask", "deny"];
+pub(super) const PERMISSION_KEYS: &[&str] = &["allow", "ask", "deny", "code"];
 
 /// The keys of `audit`.
 pub(super) const AUDIT_KEYS: &[&str] = &["file", "maxBytes", "files", "arguments"];
@@ -81,11 +83,13 @@ pub(super) enum ServerKey {
     Enabled,
     Era,
     Pin,
+    Share,
     ConnectTimeoutMs,
     CallTimeoutMs,
     MaxCallMs,
     IdleTimeoutMs,
     MaxResultChars,
+    ResultSelect,
     MaxTools,
     MaxToolListBytes,
     Sanitize,
@@ -119,11 +123,13 @@ pub(super) const SPELLINGS: &[(ServerKey, &[&str])] = &[
     (ServerKey::Enabled, &["enabled"]),
     (ServerKey::Era, &["era"]),
     (ServerKey::Pin, &["pin"]),
+    (ServerKey::Share, &["share"]),
     (ServerKey::ConnectTimeoutMs, &["connectTimeoutMs"]),
     (ServerKey::CallTimeoutMs, &["callTimeoutMs"]),
     (ServerKey::MaxCallMs, &["maxCallMs"]),
     (ServerKey::IdleTimeoutMs, &["idleTimeoutMs"]),
     (ServerKey::MaxResultChars, &["maxResultChars"]),
+    (ServerKey::ResultSelect, &["resultSelect"]),
     (ServerKey::MaxTools, &["maxTools"]),
     (ServerKey::MaxToolListBytes, &["maxToolListBytes"]),
     (ServerKey::Sanitize, &["sanitize"]),

@@ -14,7 +14,7 @@ pub(super) use self::{
     reader::{Node, Reader, json_type, member},
     types::{
         RawAudit, RawAuditArguments, RawAuditDetails, RawCommand, RawConfig, RawConnect, RawEra,
-        RawInheritEnv, RawPermissions, RawPin, RawServer, RawToolMode, RawToolbox, Text,
+        RawInheritEnv, RawPermissions, RawPin, RawServer, RawShare, RawToolMode, RawToolbox, Text,
     },
 };
 

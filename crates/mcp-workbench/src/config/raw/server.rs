@@ -12,7 +12,7 @@ use super::{
     reader::{Entry, Node, Reader, is_null},
     types::{
         MAX_TIMEOUT_MS, Presence, RawCommand, RawEra, RawInheritEnv, RawPermissions, RawServer,
-        TOOL_LIST_BYTES, TOOLS, Text,
+        RawShare, TOOL_LIST_BYTES, TOOLS, Text,
     },
 };
 use crate::{
@@ -20,6 +20,8 @@ use crate::{
     near::nearest,
 };
 
+/// The values of `share`.
+const SHARES: &[&str] = &["auto", "machine", "project", "client"];
 /// The values of `era`.
 const ERAS: &[&str] = &["auto", "legacy", "modern"];
 
@@ -106,11 +108,13 @@ fn read_key(reader: &mut Reader<'_>, server: &mut RawServer, key: ServerKey, nod
         ServerKey::Enabled => server.enabled = reader.flag(node),
         ServerKey::Era => server.era = era(reader, node),
         ServerKey::Pin => server.pin = pin(reader, node),
+        ServerKey::Share => server.share = share(reader, node),
         ServerKey::ConnectTimeoutMs => server.connect_timeout_ms = milliseconds(reader, node),
         ServerKey::CallTimeoutMs => server.call_timeout_ms = milliseconds(reader, node),
         ServerKey::MaxCallMs => server.max_call_ms = milliseconds(reader, node),
         ServerKey::IdleTimeoutMs => server.idle_timeout_ms = milliseconds(reader, node),
         ServerKey::MaxResultChars => server.max_result_chars = reader.budget(node),
+        ServerKey::ResultSelect => server.result_select = Some(result_select(reader, node)),
         ServerKey::MaxTools => server.max_tools = number_within(reader, node, TOOLS),
         ServerKey::MaxToolListBytes => {
             server.max_tool_list_bytes = number_within(reader, node, TOOL_LIST_BYTES);
@@ -155,6 +159,12 @@ fn headers(reader: &mut Reader<'_>, node: &Node<'_>) -> IndexMap<String, Text> {
     })
 }
 
+fn result_select(reader: &mut Reader<'_>, node: &Node<'_>) -> IndexMap<String, Text> {
+    named(reader, node, Named::Tool, |reader, value| {
+        reader.filled_text(value, "filter")
+    })
+}
+
 fn inherit_env(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawInheritEnv> {
     match node.value {
         Value::BooleanLit(boolean) => Some(RawInheritEnv::All(boolean.value)),
@@ -184,6 +194,23 @@ fn era(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawEra> {
     None
 }
 
+fn share(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawShare> {
+    let word = reader.text(node)?.written;
+    let fault = match word.as_str() {
+        "auto" => return Some(RawShare::Auto),
+        "machine" => return Some(RawShare::Machine),
+        "project" => return Some(RawShare::Project),
+        "client" => return Some(RawShare::Client),
+        _ => ValueFault::UnknownWord {
+            near: nearest(&word, SHARES.iter().copied()),
+            found: word,
+            known: SHARES,
+        },
+    };
+    reader.report_value(node, fault);
+    None
+}
+
 fn filters(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<Vec<Text>> {
     let filters = reader.filled_texts(node, "filter")?;
     for filter in filters.iter().filter(|filter| filter.written == "!") {
@@ -200,6 +227,7 @@ fn permissions(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawPermission
             "allow" => &mut permissions.allow,
             "ask" => &mut permissions.ask,
             "deny" => &mut permissions.deny,
+            "code" => &mut permissions.code,
             _ => {
                 unknown_key(reader, entry, Scope::Permissions, PERMISSION_KEYS);
                 continue;

@@ -72,7 +72,8 @@ pub(in crate::config) struct RawConfig {
     #[cfg_attr(test, schemars(range(min = 1, max = 45_000), extend("default" = 15_000)))]
     pub(in crate::config) open_wait_ms: Option<u64>,
     /// The tools of the workbench itself that the client sees: `use_tool`, one or both of `open_toolbox` and
-    /// `search_tools`, and `read_result` if results are bounded by `maxResultChars`. Native mode has none.
+    /// `search_tools`, `read_result` if results are bounded by `maxResultChars`, and `run_code` for scripts. Native mode
+    /// has none.
     #[cfg_attr(test, schemars(
         length(min = 2),
         extend("uniqueItems" = true, "default" = ["open_toolbox", "use_tool"])
@@ -88,10 +89,16 @@ pub(in crate::config) struct RawConfig {
     /// Apply changes of this file while the workbench runs.
     #[cfg_attr(test, schemars(extend("default" = true)))]
     pub(in crate::config) watch: Option<bool>,
+    /// Let all clients on this machine that use this file share one set of servers.
+    #[cfg_attr(test, schemars(extend("default" = false)))]
+    pub(in crate::config) shared: Option<bool>,
     /// The maximum number of characters of a result that a client is sent at once; the rest is read in pages. With 0,
     /// or without it, results are sent whole. A server may have its own.
     #[cfg_attr(test, schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}], "default" = 0)))]
     pub(in crate::config) max_result_chars: Option<u64>,
+    /// Let callers of `use_tool` and `read_result` select a part of a result with a jq filter.
+    #[cfg_attr(test, schemars(extend("default" = false)))]
+    pub(in crate::config) select: Option<bool>,
     /// Show hidden characters in the output of servers (escape sequences, control characters, characters that change
     /// the direction of text, and the TAG block) by number, such as `⟦U+001B⟧`. A server may have its own.
     #[cfg_attr(test, schemars(extend("default" = false)))]
@@ -164,6 +171,8 @@ pub(in crate::config) struct RawPermissions {
     pub(in crate::config) ask: Option<Vec<Text>>,
     /// Tools that are neither listed nor run.
     pub(in crate::config) deny: Option<Vec<Text>>,
+    /// Tools that scripts of `run_code` may call. Without it, all that their server does not mark as destructive.
+    pub(in crate::config) code: Option<Vec<Text>>,
 }
 
 /// The way in which the client sees tools: `proxy` shows only the meta-tools; `dynamic` also registers the tools of
@@ -209,6 +218,19 @@ pub(in crate::config) enum RawPin {
     Off,
     Notice,
     Enforce,
+}
+
+/// The clients that share a server, if the file is shared: with `auto` those for which everything that defines the
+/// server is equal; with `machine` all clients, and with `project` those that were started in one folder, if the values
+/// that the entry names are equal; with `client` none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Share", rename_all = "camelCase"))]
+pub(in crate::config) enum RawShare {
+    Auto,
+    Machine,
+    Project,
+    Client,
 }
 
 /// A named set of servers.
@@ -285,6 +307,9 @@ pub(in crate::config) struct RawServer {
     /// The reaction when the server, or one of its tools, differs from the lock file. Without it, the `pin` of the
     /// file applies.
     pub(in crate::config) pin: Option<RawPin>,
+    /// The clients that share the server, if the file is shared.
+    #[cfg_attr(test, schemars(extend("default" = "auto")))]
+    pub(in crate::config) share: Option<RawShare>,
     /// The time that the server may take to start, in milliseconds.
     #[cfg_attr(test, schemars(range(min = 1, max = 31_536_000_000_u64), extend("default" = 120_000)))]
     pub(in crate::config) connect_timeout_ms: Option<u64>,
@@ -301,6 +326,10 @@ pub(in crate::config) struct RawServer {
     /// it, the `maxResultChars` of the file applies.
     #[cfg_attr(test, schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}])))]
     pub(in crate::config) max_result_chars: Option<u64>,
+    /// jq filters by tool name, for results of calls without a filter of their own. A client gets what they select; the
+    /// whole result can be read for a while.
+    #[cfg_attr(test, schemars(extend("propertyNames" = {"pattern": "\\S"})))]
+    pub(in crate::config) result_select: Option<IndexMap<String, Text>>,
     /// The maximum number of tools of this server. Further ones are not listed, and `open_toolbox` reports this in
     /// `_errors`.
     #[cfg_attr(test, schemars(range(min = 1, max = 100_000), extend("default" = 10_000)))]

@@ -1,13 +1,18 @@
-//! Resolves permissions and the audit log.
+//! Resolves permissions, filters for results and the audit log.
 
 use std::path::PathBuf;
 
+use indexmap::IndexMap;
+
 use super::{EntryVariables, Resolver, clean};
-use crate::config::{
-    audit::{Audit, AuditArguments, DEFAULT_FILE, DEFAULT_FILES, DEFAULT_MAX_BYTES},
-    permissions::{PermissionRule, Permissions},
-    problems::{SourceLocation, ValueFault},
-    raw::{RawAudit, RawAuditArguments, RawAuditDetails, RawPermissions, Text},
+use crate::{
+    config::{
+        audit::{Audit, AuditArguments, DEFAULT_FILE, DEFAULT_FILES, DEFAULT_MAX_BYTES},
+        permissions::{PermissionRule, Permissions},
+        problems::{SourceLocation, ValueFault},
+        raw::{RawAudit, RawAuditArguments, RawAuditDetails, RawPermissions, RawServer, Text},
+    },
+    jq::Filter,
 };
 
 impl Resolver<'_> {
@@ -21,7 +26,27 @@ impl Resolver<'_> {
             allow: raw.allow.as_ref().map(|rules| self.rules(variables, rules)),
             ask: self.rules(variables, raw.ask.as_deref().unwrap_or_default()),
             deny: self.rules(variables, raw.deny.as_deref().unwrap_or_default()),
+            code: raw.code.as_ref().map(|rules| self.rules(variables, rules)),
         }
+    }
+
+    /// Returns the filters for results by tool, and records invalid ones.
+    pub(super) fn result_select(
+        &mut self,
+        variables: &mut EntryVariables,
+        raw: &RawServer,
+    ) -> IndexMap<String, Filter> {
+        let mut filters = IndexMap::new();
+        for (tool, filter) in raw.result_select.iter().flatten() {
+            match Filter::new(&self.text(variables, filter)) {
+                Ok(read) => drop(filters.insert(tool.clone(), read)),
+                Err(error) => {
+                    let fault = ValueFault::from(error);
+                    self.findings.add(filter.place.clone(), fault);
+                }
+            }
+        }
+        filters
     }
 
     /// Parses the rules of a list, and records invalid ones.

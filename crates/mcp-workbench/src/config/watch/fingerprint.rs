@@ -15,6 +15,11 @@ const MAX_BYTES: u64 = 17 * 1024 * 1024;
 pub struct Fingerprint(Option<(usize, u64)>);
 
 impl Fingerprint {
+    /// Returns the fingerprint as text, for another process of this build.
+    pub(crate) fn to_text(self) -> String {
+        format!("{:?}", self.0)
+    }
+
     /// Returns the fingerprint of a text.
     pub fn of_text(text: &str) -> Self {
         Self::of_bytes(text.as_bytes())

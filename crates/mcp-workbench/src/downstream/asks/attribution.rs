@@ -44,7 +44,7 @@ impl Asker {
         }
         let is_only_principal = at_work
             .iter()
-            .all(|it| it.client.era() == Era::Modern && it.client.principal() == principal);
+            .all(|it| it.client.own_era() == Era::Modern && it.client.principal() == principal);
         (is_only_principal && !cancelled_calls.has_other_principal_than(principal, now))
             .then_some(Self::Principal(principal))
     }

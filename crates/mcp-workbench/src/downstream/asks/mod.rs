@@ -29,6 +29,7 @@ use crate::{
         supervisor::adapt::Entry,
     },
     era::Era,
+    events::QuestionState,
     wire::{self, Answer, Frame, Request, RequestId, code},
 };
 
@@ -42,6 +43,8 @@ pub(crate) struct Asks {
     server: AskingServer,
     running: JoinSet<(RequestId, Option<Answer>)>,
     by_id: HashMap<RequestId, OpenQuestion>,
+    /// Set once the server has asked something that only a client can answer.
+    has_asked: bool,
 }
 
 /// A question that waits for the answer of a client.
@@ -49,6 +52,7 @@ struct OpenQuestion {
     request: Request,
     client: ClientId,
     asker: Asker,
+    question: Question,
     running: AbortHandle,
 }
 
@@ -58,6 +62,8 @@ pub(crate) struct ClosedQuestion {
     pub(crate) answer: Frame,
     /// The calls that may have asked.
     pub(crate) asker: Asker,
+    pub(crate) question: Question,
+    pub(crate) state: QuestionState,
     /// The question, if its client disconnected without an answer and another call may have asked it.
     pub(crate) unanswered: Option<Request>,
 }
@@ -70,6 +76,7 @@ impl Asks {
             server: AskingServer::of(entry),
             running: JoinSet::new(),
             by_id: HashMap::new(),
+            has_asked: false,
         }
     }
 
@@ -78,14 +85,19 @@ impl Asks {
         self.roots.is_some()
     }
 
+    /// Returns true if the server has asked something that only a client can answer.
+    pub(crate) fn has_asked(&self) -> bool {
+        self.has_asked
+    }
+
     /// Returns the client capabilities that a server gets at `initialize`, which hold for as long as it runs: those
     /// of the client that it is started for. A modern client may declare different ones in its next request, so roots
     /// and forms are added; a question that the request does not support is refused.
     pub(crate) fn announced(&self, client: Option<&Arc<dyn ClientHandle>>) -> RawJson {
         let capabilities = client.map(|client| client.capabilities());
         let capabilities = capabilities.unwrap_or_default();
-        let varies = client.is_some_and(|client| client.era() == Era::Modern);
-        let mut announced = capabilities.questions();
+        let varies = client.is_some_and(|client| client.own_era() == Era::Modern);
+        let mut announced = capabilities.common();
         if varies && capabilities.get(Question::Elicitation).is_none() {
             let forms = ObjectText::new().raw("form", &ObjectText::new().finish());
             announced = announced.with_member(Question::Elicitation.capability(), &forms.finish());
@@ -110,6 +122,7 @@ impl Asks {
         if let (Some(Question::Roots), Some(roots)) = (question, &self.roots) {
             return Some(wire::result(&request.id, roots));
         }
+        self.has_asked |= question.is_some();
         let willing = addressee.filter(|it| {
             question
                 .is_some_and(|question| is_willing(&it.client, question, request.params.as_ref()))
@@ -147,6 +160,7 @@ impl Asks {
         let open = OpenQuestion {
             client: client.id(),
             asker: *asker,
+            question,
             running,
             request,
         };
@@ -174,8 +188,13 @@ impl Asks {
             };
             // A withdrawn question gets no answer.
             let Ok((id, answer)) = done else { continue };
-            let Some(OpenQuestion { request, asker, .. }) = self.by_id.remove(&id) else {
+            let Some(open) = self.by_id.remove(&id) else {
                 continue;
+            };
+            let OpenQuestion { request, asker, .. } = open;
+            let state = match answer {
+                Some(Answer::Result(_)) => QuestionState::Answered,
+                Some(Answer::Error(_) | Answer::Invalid) | None => QuestionState::Unanswered,
             };
             let may_be_anothers = answer.is_none() && matches!(asker, Asker::Principal(_));
             let answer = match answer {
@@ -190,6 +209,8 @@ impl Asks {
             return ClosedQuestion {
                 answer,
                 asker,
+                question: open.question,
+                state,
                 unanswered: may_be_anothers.then_some(request),
             };
         }
@@ -203,7 +224,7 @@ pub(crate) fn is_willing(
     question: Question,
     params: Option<&RawJson>,
 ) -> bool {
-    match client.era() {
+    match client.own_era() {
         Era::Legacy => client.can_answer(question),
         Era::Modern => can_answer(client, question, params),
     }

@@ -100,7 +100,7 @@ impl Answerer<'_> {
         let params = request.params.clone()?;
         let needs_id = question == Question::Elicitation
             && is_url(Some(&params))
-            && self.client.era() == Era::Legacy
+            && self.client.own_era() == Era::Legacy
             && params.member("elicitationId").is_none();
         Some(if needs_id {
             params.with_member("elicitationId", &RawJson::of(&fresh_id()))

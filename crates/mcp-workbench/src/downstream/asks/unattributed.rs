@@ -17,9 +17,10 @@ use crate::{
         },
         link::Origin,
         protocol::conversation::{RequestOutcome, answer_server},
-        session::Session,
+        session::{Session, hops::report_question},
     },
     era::Era,
+    events::QuestionState,
     wire::{self, Request, RequestId, code},
 };
 
@@ -56,6 +57,7 @@ pub(crate) fn take_question(session: &mut Session, request: Request, origin: Ori
         });
         return;
     }
+    let question = Question::named(&request.method);
     let taken = answer_server(
         request,
         addressee.as_ref(),
@@ -64,6 +66,7 @@ pub(crate) fn take_question(session: &mut Session, request: Request, origin: Ori
     );
     if let (RequestOutcome::Pending, Some(addressee)) = (taken, addressee) {
         session.calls.question_opened(addressee.asker);
+        report(session, question, QuestionState::Asked);
     }
 }
 
@@ -71,6 +74,7 @@ pub(crate) fn take_question(session: &mut Session, request: Request, origin: Ori
 /// asked is asked in its place.
 pub(crate) fn take_answer(session: &mut Session, closed: ClosedQuestion) {
     close_question(session, Some(closed.asker));
+    report(session, Some(closed.question), closed.state);
     let unanswered = closed.unanswered.filter(|request| {
         let question = Question::named(&request.method);
         question.is_some_and(|it| session.calls.somebody_can_answer(it))
@@ -91,6 +95,13 @@ pub(crate) fn cancel_question(session: &mut Session, id: &RequestId) {
     close_question(session, asker);
 }
 
+/// Reports a question to the event stream.
+fn report(session: &Session, question: Option<Question>, state: QuestionState) {
+    if let Some(question) = question {
+        report_question(session.calls.about(), question, state);
+    }
+}
+
 fn close_question(session: &mut Session, asker: Option<Asker>) {
     if let Some(asker) = asker {
         session.calls.question_closed(asker);
@@ -99,7 +110,8 @@ fn close_question(session: &mut Session, asker: Option<Asker>) {
 
 /// Returns the client that gets a question, if the question can belong to one principal only.
 fn addressee(session: &Session, request: &Request, origin: Origin) -> Option<Addressee> {
-    let has_one_user = matches!(&session.users, Users::One(client) if client.era() == Era::Legacy);
+    let has_one_user =
+        matches!(&session.users, Users::One(client) if client.own_era() == Era::Legacy);
     if has_one_user || origin != Origin::Connection {
         return session.meant_client(origin).map(Addressee::certain);
     }

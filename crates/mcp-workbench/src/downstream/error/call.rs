@@ -26,6 +26,9 @@ pub(crate) enum CallError {
     /// The restarted server has a tool that is not approved.
     #[error("{reason}")]
     NotApproved { reason: String },
+    /// The arguments of a script do not match the schema of the tool.
+    #[error("invalid arguments: {problem}")]
+    InvalidArguments { problem: String },
     /// The user has not permitted the tool as the server defines it now. The pipeline asks and sends the call again.
     #[error("the tool changed after the user permitted it")]
     ConsentNeeded,
@@ -65,6 +68,12 @@ pub(crate) enum CallError {
     #[error("{fault}")]
     Http {
         fault: Box<HttpFault>,
+        /// Says if the call reached the server.
+        outcome: Outcome,
+    },
+    /// A command stopped the server during the call.
+    #[error("the server was stopped by a command during the call")]
+    Stopped {
         /// Says if the call reached the server.
         outcome: Outcome,
     },
@@ -152,11 +161,13 @@ impl CallError {
             Self::ToolGone => "tool_unknown",
             Self::NotPermitted(refusal) => refusal.code(),
             Self::NotApproved { .. } => "tool_not_approved",
+            Self::InvalidArguments { .. } => "invalid_arguments",
             Self::ConsentNeeded => "permission_outdated",
             Self::Unlisted => "tools_unlisted",
             Self::Withheld { .. } => "tool_withheld",
             Self::Refused { .. } => "server_error",
             Self::Exited { .. } => "server_exited",
+            Self::Stopped { .. } => "server_stopped",
             Self::GivenUp { why, .. } => why.code(),
             Self::Http { fault, .. } => fault.code(),
             Self::Internal => "internal_error",
@@ -181,6 +192,7 @@ impl CallError {
             | Self::ToolGone
             | Self::NotPermitted(_)
             | Self::NotApproved { .. }
+            | Self::InvalidArguments { .. }
             | Self::ConsentNeeded
             | Self::Unlisted
             | Self::Withheld { .. }
@@ -199,6 +211,7 @@ impl CallError {
             | Self::Exited { outcome, .. }
             | Self::GivenUp { outcome, .. }
             | Self::Http { outcome, .. }
+            | Self::Stopped { outcome }
             | Self::ShuttingDown { outcome } => Some(*outcome),
         }
     }

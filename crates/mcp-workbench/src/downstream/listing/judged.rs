@@ -28,7 +28,8 @@ impl ToolList {
     /// addition are missing until the server lists them again.
     pub(crate) fn narrowed(self: &Arc<Self>, server: &Server) -> Arc<Self> {
         let allows = |tool: &&ToolDefinition| server.filters.allows(tool.name.as_str());
-        let same_rules = self.denied.is_empty() && server.permissions.is_empty();
+        let same_rules =
+            self.denied.is_empty() && self.script_rules.is_none() && server.permissions.is_empty();
         if same_rules
             && self
                 .tools
@@ -92,6 +93,7 @@ impl ToolList {
         if permissions.is_empty() {
             return mistrusted;
         }
+        self.script_rules.clone_from(&permissions.code);
         self.by_name.clear();
         for mut tool in std::mem::take(&mut self.tools) {
             let claimed = Hints::of(&tool.definition);
@@ -111,6 +113,31 @@ impl ToolList {
             self.offer(tool);
         }
         mistrusted
+    }
+
+    /// Checks that scripts may call a tool: one that `code` names, or, without that list, one that its server does not mark
+    /// as destructive.
+    pub(crate) fn check_script(&self, tool: &ToolDefinition) -> Result<(), NotPermitted> {
+        let name = tool.name.as_str();
+        let hints = || {
+            self.said
+                .get(&tool.name)
+                .unwrap_or_else(|| Hints::of(&tool.definition))
+        };
+        let is_permitted = match &self.script_rules {
+            Some(rules) => {
+                let hints = hints();
+                let mut rules = rules.iter();
+                rules.any(|rule| rule.matches(name, |hint| hints.holds(hint)))
+            }
+            None => !Hints::marks_destructive(&tool.definition),
+        };
+        if is_permitted {
+            return Ok(());
+        }
+        Err(NotPermitted::NotByScript {
+            is_listed: self.script_rules.is_some(),
+        })
     }
 
     fn deny(&mut self, tool: &ToolName, reason: Reason) {

@@ -88,6 +88,9 @@ impl ToolList {
         let name = request.name.as_str();
         let missing = || self.refusal(name).unwrap_or(CallError::ToolGone);
         let tool = self.get(name).ok_or_else(missing)?;
+        if request.by_script {
+            self.check_script(tool)?;
+        }
         if tool.asks.is_some() && request.consent.as_deref() != Some(&tool.fingerprint()) {
             return Err(CallError::ConsentNeeded);
         }

@@ -29,6 +29,7 @@ static NO_PERMISSIONS: Permissions = Permissions {
     allow: None,
     ask: Vec::new(),
     deny: Vec::new(),
+    code: None,
 };
 
 fn finish(walk: ListWalk, rules: &ListRules<'_>, introduction: Introduction) -> ToolList {

@@ -120,6 +120,18 @@ impl ProcessTable {
         }
     }
 
+    /// Records a child that its owner reaps, so that it is not taken for an adopted one.
+    pub(super) fn keep(&self, pid: Option<Pid>) {
+        self.state().known.extend(pid);
+    }
+
+    /// Forgets a child that [`keep`](Self::keep) has recorded.
+    pub(super) fn release(&self, pid: Option<Pid>) {
+        if let Some(pid) = pid {
+            self.state().known.remove(&pid);
+        }
+    }
+
     /// Ends a process whose stdin was closed at `closed_at`, in a task of its own.
     pub(crate) fn retire(self: &Arc<Self>, process: Process, closed_at: Instant) {
         let closing = self.closing_since.get().copied();
@@ -288,6 +300,15 @@ impl Process {
             self.next_end = None;
             self.may_have_ended = true;
         }
+    }
+
+    /// Returns the id of the process.
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "other systems do not always know it"
+    )]
+    pub(crate) fn id(&self) -> Option<u32> {
+        Some(self.child.id())
     }
 
     /// Returns how the leader exited, if it did.

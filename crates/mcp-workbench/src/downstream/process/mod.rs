@@ -7,10 +7,14 @@
 pub(crate) mod guard;
 #[cfg(target_os = "linux")]
 mod linux;
+mod lone;
 #[cfg(not(target_os = "linux"))]
 mod portable;
 #[cfg(target_os = "linux")]
 mod sweep;
+pub(super) mod worker;
+
+pub(crate) use lone::LoneProcess;
 
 use std::{fmt, process::Command, sync::Arc, time::Duration};
 

@@ -74,6 +74,11 @@ impl Process {
         }
     }
 
+    /// Returns the id of the process, while it runs.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// Sends SIGTERM to the group, on Unix.
     pub(super) fn terminate(&self) {
         #[cfg(unix)]

@@ -10,14 +10,13 @@ use crate::{
     call::{Call, CallRequest, ClientHandle, Question, Retry, ToolRequest},
     downstream::error::CallError,
     era::{
-        CLIENT_CAPABILITIES, CLIENT_INFO, Era, INPUT_RESPONSES, LOG_LEVEL, MODERN_REVISION,
-        PROTOCOL_VERSION, REQUEST_STATE, TASKS_EXTENSION,
+        CLIENT_CAPABILITIES, CLIENT_INFO, EXTENSIONS, Era, INPUT_RESPONSES, LOG_LEVEL,
+        MODERN_REVISION, PROTOCOL_VERSION, REQUEST_STATE, TASKS_EXTENSION,
     },
     wire::{MetaText, Params, code},
 };
 
 const META: &str = "_meta";
-const EXTENSIONS: &str = "extensions";
 
 /// The form of requests for one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,8 +100,9 @@ impl Dialect {
             }) => &**params,
             CallRequest::Relayed { params, .. } => params,
         };
-        if self.era == Era::Legacy && context.client.era() == Era::Legacy && meta.progress.is_none()
-        {
+        let is_traced = context.span.as_ref().is_some_and(|it| it.trace.is_some());
+        let is_same_era = self.era == Era::Legacy && context.client.era() == Era::Legacy;
+        if is_same_era && meta.progress.is_none() && !is_traced {
             return params.into();
         }
         if params.kind() != Kind::Object {
@@ -156,18 +156,14 @@ impl Dialect {
         let mut capabilities = if is_modern {
             declared.clone().into_declared()
         } else {
-            declared.questions()
+            declared.common()
         };
-        let extensions = capabilities.member(EXTENSIONS);
-        let tasks = extensions
-            .as_ref()
-            .and_then(|it| it.member(TASKS_EXTENSION));
-        let tasks = tasks.or_else(|| self.has_tasks.then(nothing));
-        if let Some(tasks) = tasks {
-            let carried = ObjectText::new().raw(TASKS_EXTENSION, &tasks).finish();
-            capabilities = capabilities.with_member(EXTENSIONS, &carried);
-        } else if extensions.is_some() {
-            capabilities = capabilities.without_members(&[EXTENSIONS]);
+        if self.has_tasks && !(is_modern && declared.has_extension(TASKS_EXTENSION)) {
+            let extensions = capabilities.member(EXTENSIONS);
+            let extensions = extensions.filter(|it| it.kind() == Kind::Object);
+            let extensions = extensions.unwrap_or_else(nothing);
+            let extensions = extensions.with_member(TASKS_EXTENSION, &nothing());
+            capabilities = capabilities.with_member(EXTENSIONS, &extensions);
         }
         if self.has_roots && declared.get(Question::Roots).is_none() {
             capabilities = capabilities.with_member(Question::Roots.capability(), &nothing());

@@ -17,12 +17,13 @@ use crate::{
         error::{CallError, TimeLimit},
         protocol::tasks,
         server::{FollowGuard, ServerHandle},
-        session::reply::CompletedCall,
+        session::{hops::report_question, reply::CompletedCall},
     },
     era::{
         Era, InputRequired, ResultType, result_type, to_legacy_result, to_modern_result,
         url_elicitations,
     },
+    events::QuestionState,
 };
 
 /// Upper bound on the rounds of questions of one call.
@@ -82,11 +83,32 @@ async fn follow_rounds(
             pauses += 1;
             None
         } else {
-            Some(answering.ask(&wanted.requests).await?)
+            Some(ask(server, &answering, &wanted).await?)
         };
         let state = wanted.state;
         answered = go_on(server, call, Retry { responses, state }).await?;
     }
+}
+
+/// Puts the questions of a server to the client.
+async fn ask(
+    server: &ServerHandle,
+    answering: &Answerer<'_>,
+    wanted: &InputRequired,
+) -> Result<RawJson, CallError> {
+    let report = |state| {
+        let questions = wanted.requests.iter();
+        for question in questions.filter_map(|it| Question::named(&it.method)) {
+            report_question(&server.about, question, state);
+        }
+    };
+    report(QuestionState::Asked);
+    let answered = answering.ask(&wanted.requests).await;
+    report(match answered {
+        Ok(_) => QuestionState::Answered,
+        Err(_) => QuestionState::Unanswered,
+    });
+    answered
 }
 
 /// Returns the parties that answer the server's questions during a call.

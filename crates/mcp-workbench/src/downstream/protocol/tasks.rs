@@ -40,7 +40,7 @@ struct TaskName {
     toolbox: String,
     server: String,
     /// The number of the token that owns the task; `None` if no token is required.
-    holder: Option<usize>,
+    holder: Option<u64>,
     /// The server's own name of the task.
     inner: String,
 }
@@ -60,10 +60,13 @@ pub(crate) fn open_task(
     (name.holder == holder(principal)).then_some((server, name.inner))
 }
 
-fn holder(principal: Principal) -> Option<usize> {
+/// Returns the number that a task name is bound to. A process has clients of one kind only: attached ones, or holders of
+/// tokens.
+fn holder(principal: Principal) -> Option<u64> {
     match principal {
         Principal::Local | Principal::Anybody => None,
-        Principal::Holder(number) => Some(number),
+        Principal::Attached(number) => Some(number),
+        Principal::Holder(number) => u64::try_from(number).ok(),
     }
 }
 
@@ -205,6 +208,7 @@ impl Follower<'_> {
                 meta: context.meta.clone(),
                 retry: None,
                 progress: ReportedProgress::default(),
+                span: context.span.clone(),
             },
         }
     }

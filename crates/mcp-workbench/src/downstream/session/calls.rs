@@ -16,9 +16,11 @@ use crate::{
         },
         error::{CallError, TimeLimit},
         link::Link,
+        listing::ToolList,
         protocol::{conversation::call_answer, dialect::Dialect, tasks},
-        server::{CallTicket, QueuedCall, Status},
+        server::{About, CallTicket, QueuedCall, Status},
         session::{
+            hops,
             pending::{Pending, PendingCall, PendingRequest},
             progress::report,
             resubscriptions::Resubscriptions,
@@ -51,6 +53,7 @@ pub(crate) struct Calls {
     client_meta: ClientMeta,
     /// The published status of the server: its tools, and a flag if they are about to be listed again.
     status: watch::Receiver<Status>,
+    about: Arc<About>,
     /// The time at which the current turn began. Reading the clock for each call is too expensive.
     now: Instant,
 }
@@ -64,11 +67,12 @@ struct WaitingCall {
 impl Calls {
     pub(crate) fn new(
         next_id: u64,
-        times: ServerTimes,
+        about: &Arc<About>,
         resubscriptions: Resubscriptions,
         dialect: Dialect,
         status: watch::Receiver<Status>,
     ) -> Self {
+        let times = about.entry().server.times;
         Self {
             pending: Pending::new(next_id, times),
             queue: VecDeque::new(),
@@ -79,6 +83,7 @@ impl Calls {
             dialect,
             client_meta: ClientMeta::default(),
             status,
+            about: Arc::clone(about),
             now: Instant::now(),
         }
     }
@@ -94,6 +99,15 @@ impl Calls {
 
     pub(crate) fn era(&self) -> Era {
         self.dialect.era
+    }
+
+    /// Returns the current list of tools.
+    pub(crate) fn listed(&self) -> Option<Arc<ToolList>> {
+        self.status.borrow().tools.clone()
+    }
+
+    pub(crate) fn about(&self) -> &Arc<About> {
+        &self.about
     }
 
     /// Sends a request of the workbench itself.
@@ -497,12 +511,23 @@ impl Calls {
         }
         let id = self.pending.fresh_id();
         queued.sent_at = Some(self.now);
+        // One load of a flag while nobody listens.
+        if self.about.observed.is_listened() {
+            hops::begin(&self.about, &mut queued, id, (self.dialect.era, link));
+        }
         let method = queued.call.request.method();
         let own = self
             .client_meta
             .of(self.dialect, &queued.call.context.client);
         let params = self.dialect.call_params(&queued.call, id, own);
+        let recorded = match &queued.hop {
+            Some(hop) if hop.wants_params() => Some(params.clone().into_json()),
+            _ => None,
+        };
         let frame = link.request(id, method, params, &queued.headers);
+        if let (Some(hop), Some(params)) = (&mut queued.hop, recorded) {
+            hop.record_params(params);
+        }
         self.pending.insert_call(id, queued, frame, self.now);
     }
 }

@@ -2,7 +2,9 @@
 //! when the server announces a change, and the server is stopped when it becomes unusable.
 
 pub(crate) mod calls;
+mod end;
 pub(crate) mod health;
+pub(crate) mod hops;
 pub(crate) mod pending;
 pub(crate) mod progress;
 pub(crate) mod refresh;
@@ -34,13 +36,12 @@ use crate::{
         link::{Link, LinkEvent, Origin},
         listing::{ListRules, ToolList},
         pool::Shutdown,
-        process::Exit,
         protocol::{
             local::{self, LocalRequest, untagged},
             replaced::{self, ProtocolCheck},
             subscription::Subscription,
         },
-        server::{Command, QueuedCall, Status},
+        server::{About, Command, QueuedCall, Status},
         session::{
             calls::Calls,
             health::Health,
@@ -58,22 +59,7 @@ use crate::{
     wire::{Answer, Message, Notification, RequestId, Response, id_from_tail},
 };
 
-/// The reason why a session ended.
-pub(crate) enum SessionEnd {
-    Exited(Exit),
-    /// The connection to a remote server was lost.
-    Lost(HttpFault),
-    /// The server became unusable and is stopped.
-    GivenUp(StopReason),
-    /// It was unused for its `idleTimeoutMs`.
-    Idle,
-    /// The last handle was dropped.
-    Retired,
-    /// A server with a different protocol is at its address now.
-    Replaced,
-    /// The workbench is shutting down, since this moment.
-    Shutdown(Instant),
-}
+pub(crate) use end::SessionEnd;
 
 /// A connection to a running server.
 pub(crate) struct Session {
@@ -109,18 +95,18 @@ pub(crate) struct SessionContext<'a> {
 impl Session {
     /// Creates a session with a server that just started, for the client that needed it.
     pub(crate) fn new(
-        server: &Arc<Server>,
+        about: &Arc<About>,
         started: Started,
         client: Option<Arc<dyn ClientHandle>>,
         resubscriptions: Resubscriptions,
         status: watch::Receiver<Status>,
     ) -> Self {
+        let server = Arc::clone(&about.entry().server);
         let mut session = Self {
-            server: Arc::clone(server),
             link: started.link,
             calls: Calls::new(
                 started.next_id,
-                server.times,
+                about,
                 resubscriptions,
                 started.dialect,
                 status,
@@ -135,6 +121,7 @@ impl Session {
             used_at: Instant::now(),
             pins: started.pins,
             lost: None,
+            server,
         };
         match session.calls.era() {
             Era::Legacy => session.calls.resubscribe(&mut session.link),
@@ -180,7 +167,11 @@ impl Session {
                     self.take_checked_page(context);
                 }
                 command = commands.recv() => match command {
-                    Some(command) => self.take_commands(command, commands, context),
+                    Some(command) => {
+                        if self.take_commands(command, commands, context) {
+                            return SessionEnd::Stopped;
+                        }
+                    }
                     None => return SessionEnd::Retired,
                 },
                 () = wait_for_room(held_up.as_ref()), if held_up.is_some() => {
@@ -213,22 +204,34 @@ impl Session {
             }
             next = self.link.ready_event();
         }
+        self.report_questions(context);
         None
     }
 
-    /// Handles a command, and all commands that are queued behind it.
+    /// Records that the server asks its client something. A question during the start counts too.
+    fn report_questions(&self, context: &SessionContext<'_>) {
+        if self.asks.has_asked() {
+            context.cache_writer.write_asks_back();
+        }
+    }
+
+    /// Handles a command, and all commands that are queued behind it. Returns true if one of them stops the server.
     fn take_commands(
         &mut self,
         first: Command,
         others: &mut mpsc::UnboundedReceiver<Command>,
         context: &SessionContext<'_>,
-    ) {
+    ) -> bool {
         self.calls.begin_turn();
         let mut next = Some(first);
         while let Some(command) = next {
+            if matches!(command, Command::Stop) {
+                return true;
+            }
             self.take_command(command, context.status);
             next = others.try_recv().ok();
         }
+        false
     }
 
     /// Returns the time of the next scheduled action.
@@ -330,7 +333,7 @@ impl Session {
         }
         match &self.users {
             // A modern client has no connection besides its calls.
-            Users::One(client) if client.era() == Era::Legacy => {
+            Users::One(client) if client.own_era() == Era::Legacy => {
                 Some(self.calls.only_client(&self.asks).unwrap_or(client))
             }
             Users::Nobody | Users::One(_) | Users::Several => self.calls.only_client(&self.asks),
@@ -524,7 +527,10 @@ impl Session {
         match page {
             PageOutcome::Next(params) => self.request_page(&params),
             PageOutcome::InWork | PageOutcome::Ignored => {}
-            PageOutcome::Listed => self.calls.send_listed(&mut self.link),
+            PageOutcome::Listed => {
+                hops::report_listed(&self.calls);
+                self.calls.send_listed(&mut self.link);
+            }
             PageOutcome::ChangedAgain => self.hasten_listing(),
             PageOutcome::Unreadable => self.calls.fail_unlisted(),
             PageOutcome::Lost => self.lost = Some(HttpFault::Unreadable),

@@ -7,6 +7,7 @@ use crate::{
     config::{Secrets, Server},
     downstream::{
         deferred_writes::DeferredWrites,
+        instances::Instances,
         listing::{PinRules, ToolList},
         server::{About, ServerHandle},
         snapshot::ServerSnapshot,
@@ -144,6 +145,8 @@ pub(crate) async fn load_cached_lists(servers: impl Iterator<Item = &ServerHandl
 /// Writes the snapshots of a server to the cache.
 pub(crate) struct CacheWriter {
     about: Arc<About>,
+    cache: Arc<ToolCache>,
+    instances: Arc<Instances>,
     deferred_writes: Arc<DeferredWrites>,
     /// The protocol of the server, if it was detected.
     protocol: Option<CachedProtocol>,
@@ -157,9 +160,22 @@ impl CacheWriter {
     ) -> Self {
         Self {
             about: Arc::clone(about),
+            cache: Arc::clone(&context.tool_cache),
+            instances: Arc::clone(&context.instances),
             deferred_writes: Arc::clone(&context.deferred_writes),
             protocol,
         }
+    }
+
+    /// Records that the server has asked its client something, the first time.
+    pub(crate) fn write_asks_back(&self) {
+        if !self.instances.mark_asks_back(&self.about) {
+            return;
+        }
+        let (about, cache) = (Arc::clone(&self.about), Arc::clone(&self.cache));
+        self.deferred_writes.add(move || {
+            cache.store_asks_back(&about.entry().server, about.oauth.grant().as_deref());
+        });
     }
 
     /// Writes a snapshot of the server in the background, after those who wait for its tools have them.

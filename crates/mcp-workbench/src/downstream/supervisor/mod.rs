@@ -28,9 +28,10 @@ use crate::{
     downstream::{
         deferred_writes::DeferredWrites,
         error::{CallError, ConnectError},
-        event::{Change, ServerEvent},
+        event::{Change, EventSource, ServerEvent},
+        instances::Instances,
         link::LinkContext,
-        listing::ToolList,
+        listing::{Cause, ToolList},
         oauth::ServerOAuth,
         pool::Shutdown,
         server::{About, Command, Phase, ServerHandle, Status},
@@ -46,6 +47,7 @@ use crate::{
         },
         tool_cache::ToolCache,
     },
+    events::{EndedSession, Event, Events, ServerChange, ServerPhase, Side, TrustChange},
     lock::{Pins, ServerPins},
     seal::Sealer,
 };
@@ -60,12 +62,16 @@ pub(crate) struct SupervisorContext {
     pub(crate) shutdown: Arc<Shutdown>,
     /// The channel for events that concern all clients.
     pub(crate) events: broadcast::Sender<ServerEvent>,
+    /// The event stream.
+    pub(crate) observed: Arc<Events>,
     pub(crate) tool_cache: Arc<ToolCache>,
     /// Seals task names.
     pub(crate) sealer: Arc<Sealer>,
     /// The pins of all servers.
     pub(crate) pins: Arc<Pins>,
     pub(crate) deferred_writes: Arc<DeferredWrites>,
+    /// The servers of all clients of this process.
+    pub(crate) instances: Arc<Instances>,
 }
 
 /// The task that owns one server.
@@ -100,13 +106,15 @@ impl Supervisor {
             tickets: AtomicU64::new(0),
             identifier,
             entry: Mutex::new(Arc::new(entry)),
-            is_followed: AtomicBool::new(false),
+            asks_back: AtomicBool::new(false),
             cached_list: CachedList::new(Arc::clone(&context.tool_cache), pins),
             sealer: Arc::clone(&context.sealer),
             oauth: ServerOAuth::default(),
             open_wait: Mutex::default(),
             stray: StrayText::default(),
+            activity: Mutex::default(),
             number: SERVERS.fetch_add(1, Ordering::Relaxed),
+            observed: Arc::clone(&context.observed),
         });
         let supervisor = Self {
             about: Arc::clone(&about),
@@ -131,7 +139,7 @@ impl Supervisor {
         while let Some(need) = self.next_action().await {
             match need {
                 NextAction::Start => {
-                    if let Err(Panicked) = contain(self.start_and_serve()).await {
+                    if let Err(Panicked) = contain(Box::pin(self.start_and_serve())).await {
                         // The session was dropped by the panic, and its callers got an error.
                         self.fail(ConnectError::Internal);
                     }
@@ -274,8 +282,10 @@ impl Supervisor {
         let protocol = self.protocol.get().cloned();
         let cache_writer = CacheWriter::new(&self.about, &self.context, protocol);
         cache_writer.write(&entry.server, &started.snapshot, &started.link.secrets());
+        let measured = self.about.observed.begin_session();
+        let (era, carrier) = (started.snapshot.era, started.link.carrier());
         let mut session = Session::new(
-            &entry.server,
+            &self.about,
             started,
             client,
             resubscriptions,
@@ -290,6 +300,7 @@ impl Supervisor {
         let tell = |change| {
             // Without subscribers the event is dropped.
             let _ = self.context.events.send(ServerEvent {
+                source: EventSource::Server(self.about.number),
                 server: self.about.identifier.clone(),
                 change,
             });
@@ -305,7 +316,19 @@ impl Supervisor {
             tell: &tell,
             cache_writer: &cache_writer,
         };
+        self.about.note_start(session.link.pid());
         let end = session.run(&mut self.commands, &context).await;
+        self.about.note_end();
+        if let Some(measured) = measured {
+            measured.end(|duration| EndedSession {
+                side: Side::Server,
+                era,
+                carrier,
+                server: Some(self.about.identifier.clone()),
+                duration,
+                error: end.error_type(),
+            });
+        }
         self.waiting = end_session(session, end).await;
         self.set_phase(Phase::Resting);
     }
@@ -323,11 +346,14 @@ impl Supervisor {
             Some(known) if *known == tools => known,
             _ => Arc::new(tools),
         };
+        self.report(&Phase::Up);
+        report_trust(&self.about, &tools);
         self.status.send_replace(Status {
             phase: Phase::Up,
             tools: Some(Arc::clone(&tools)),
             stale: false,
             from_cache: false,
+            process: started.link.process(),
         });
         tools
     }
@@ -344,8 +370,43 @@ impl Supervisor {
     }
 
     fn set_phase(&self, phase: Phase) {
+        self.report(&phase);
         self.status.send_modify(|status| status.phase = phase);
     }
+
+    /// Reports a phase to the event stream.
+    fn report(&self, phase: &Phase) {
+        let change = || ServerChange {
+            server: self.about.identifier.clone(),
+            phase: match phase {
+                Phase::Starting => ServerPhase::Starting,
+                Phase::Up => ServerPhase::Up,
+                Phase::Untried | Phase::Resting => ServerPhase::Resting,
+                Phase::Failed(_) => ServerPhase::Failed,
+            },
+            reason: match phase {
+                Phase::Failed(error) => Some(error.to_string()),
+                _ => None,
+            },
+        };
+        let observed = &self.about.observed;
+        observed.emit_with(|| Event::Server(change()));
+    }
+}
+
+/// Reports to the event stream that a list differs from the lock file.
+pub(crate) fn report_trust(about: &About, tools: &ToolList) {
+    let withheld = tools.withheld.iter();
+    let withheld = withheld.filter(|it| it.cause == Cause::NotApproved).count();
+    if withheld == 0 && tools.notices.is_empty() {
+        return;
+    }
+    let change = || TrustChange {
+        server: about.identifier.clone(),
+        withheld,
+        notices: tools.notices.clone(),
+    };
+    about.observed.emit_with(|| Event::Trust(change()));
 }
 
 /// Fails the calls that reached the server; returns those that wait for the next start.
@@ -379,6 +440,10 @@ async fn end_session(mut session: Session, end: SessionEnd) -> WaitingCommands {
         SessionEnd::Idle => {
             tracing::info!("stopped: idle");
             session.end(|_| CallError::Internal)
+        }
+        SessionEnd::Stopped => {
+            tracing::info!("stopped: by a command");
+            session.end(|outcome| CallError::Stopped { outcome })
         }
         SessionEnd::Retired => {
             tracing::info!("stopped: its configuration changed");

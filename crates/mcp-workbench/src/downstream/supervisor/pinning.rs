@@ -87,6 +87,8 @@ pub(crate) struct CacheLookup {
     /// The key of the launch; `None` if nothing can be cached for it.
     pub(crate) key: Option<CacheKey>,
     pub(crate) protocol: Option<CachedProtocol>,
+    /// Set if the server has asked its client something in an earlier run.
+    pub(crate) asks_back: bool,
 }
 
 /// The inspection of a server on a thread: its cache record and its program files.
@@ -119,6 +121,7 @@ impl Inspection {
             let _ = sender.send(CacheLookup {
                 key,
                 protocol: record.protocol().cloned(),
+                asks_back: record.asks_back(),
             });
             inspector.add_cached_programs(&record);
             let launch = recall.map(|recall| inspector.launch(&server, recall));

@@ -102,12 +102,15 @@ enum ProbeHistory {
 pub(crate) async fn start(
     entry: &Entry,
     context: &SupervisorContext,
-    about: &About,
+    about: &Arc<About>,
     client: Option<&Arc<dyn ClientHandle>>,
     known: &mut KnownProtocol,
 ) -> Result<Started, ConnectError> {
     let server = &entry.server;
     let (pinning, cached) = Pinning::begin(entry, context).await;
+    if cached.asks_back {
+        context.instances.mark_asks_back(about);
+    }
     known.take_up(cached);
     if pinning.mode == PinMode::Enforce {
         pinning.pins(context).await.admit(server.pin)?;

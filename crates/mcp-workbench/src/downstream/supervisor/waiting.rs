@@ -40,8 +40,8 @@ impl WaitingCommands {
             Command::Call(call) => self.calls.push_back(call),
             Command::Cancel(ticket) => self.calls.retain(|call| call.ticket != ticket),
             Command::Follow(following) => self.resubscriptions.follow(following),
-            // Every start reads the current entry.
-            Command::Adapt(_) | Command::Recheck => {}
+            // Every start reads the current entry, and a server that does not run needs no stop.
+            Command::Adapt(_) | Command::Recheck | Command::Stop => {}
             Command::HandOver(successor) => self.resubscriptions.hand_over(&successor),
             Command::Inherit(resubscriptions) => self.resubscriptions.inherit(resubscriptions),
         }

@@ -27,6 +27,7 @@ fn learned(tools: &[&str]) -> CacheUpdate {
             families: vec![ServerFamily::Prompts],
             subscriptions: true,
             tasks: false,
+            ..Introduction::default()
         },
         definitions: tools.collect(),
         notices: vec!["cut short".into()],

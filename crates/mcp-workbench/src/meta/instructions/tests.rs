@@ -27,9 +27,11 @@ fn server(name: &str) -> Arc<Server> {
         },
         era: None,
         max_result_chars: None,
+        result_select: indexmap::IndexMap::new(),
         list_bounds: ListBounds::default(),
         sanitize: false,
         pin: PinMode::Off,
+        share: config::Share::Auto,
         written: config::WrittenEntry::default(),
     })
 }
@@ -60,7 +62,10 @@ fn config(toolboxes: &[Written]) -> Config {
         open_wait: std::time::Duration::from_secs(15),
         meta_tools: MetaTool::DEFAULT.to_vec(),
         open_detail: config::Detail::Full,
+        select: crate::config::Selecting::Off,
         watch: true,
+        shared: false,
+        start_directory: "/".into(),
         cache: None,
         state: None,
         audit: None,

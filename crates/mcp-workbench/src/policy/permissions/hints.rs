@@ -55,6 +55,13 @@ impl Hints {
         Self::new(read_only, !read_only && destructive != Some(false))
     }
 
+    /// Returns whether a definition says in so many words that the tool is destructive. Without the word it may still be.
+    pub(crate) fn marks_destructive(definition: &RawJson) -> bool {
+        let annotations = definition.member("annotations");
+        let said = annotations.and_then(|it| it.member("destructiveHint"));
+        said.is_some_and(|it| it.is_true()) && !Self::of(definition).read_only
+    }
+
     /// Returns true if the hint applies to the tool.
     pub(crate) fn holds(self, hint: ToolHint) -> bool {
         match hint {

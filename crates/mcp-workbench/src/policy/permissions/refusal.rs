@@ -42,6 +42,16 @@ pub(crate) enum NotPermitted {
          work around this; tell the user, who can change the configuration"
     )]
     Denied(Reason),
+    /// A script makes the call, and scripts may not call the tool.
+    #[error(
+        "scripts may not call this tool ({why}). Call it with use_tool, or tell the user, who can permit it under 'code' in \
+         the permissions of its server",
+        why = if *.is_listed { "no rule under 'code' matches it" } else { "its server marks it as destructive" }
+    )]
+    NotByScript {
+        /// True if there is a list of tools that scripts may call.
+        is_listed: bool,
+    },
     /// The user must be asked, and the client cannot ask.
     #[error(
         "the user must be asked before this tool runs ({0} in its server's permissions), and this client cannot ask: \
@@ -93,6 +103,7 @@ impl NotPermitted {
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Denied(_) => "permission_denied",
+            Self::NotByScript { .. } => "permission_code",
             Self::NotAskable(_) => "permission_required",
             Self::Refused => "permission_refused",
             Self::Unanswered(_) => "permission_unanswered",

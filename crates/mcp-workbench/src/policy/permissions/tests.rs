@@ -16,6 +16,7 @@ fn permissions(allow: Option<&[&str]>, ask: &[&str], deny: &[&str]) -> Permissio
         allow: allow.map(rules),
         ask: rules(ask),
         deny: rules(deny),
+        code: None,
     }
 }
 

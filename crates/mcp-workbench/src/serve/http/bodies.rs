@@ -37,13 +37,9 @@ impl PartsBody {
         }
     }
 
-    pub(super) fn text(words: &'static str) -> Self {
+    pub(super) fn text(text: impl Into<Bytes>) -> Self {
         Self {
-            parts: [
-                Bytes::from_static(words.as_bytes()),
-                Bytes::new(),
-                Bytes::new(),
-            ],
+            parts: [text.into(), Bytes::new(), Bytes::new()],
         }
     }
 }

@@ -8,7 +8,7 @@ use rawjson::RawJson;
 use tokio::{sync::Semaphore, time::Instant};
 
 use super::{
-    ENDPOINT_PATH, HEALTH_PATH,
+    ENDPOINT_PATH, HEALTH_PATH, METRICS_PATH,
     bodies::{EventBody, Opening, event_response, without_line_ends},
     headers::{self, EVENT_STREAM, JSON, NamedRevision},
     limits::FIRST_MESSAGE_TIMEOUT,
@@ -23,7 +23,9 @@ use super::{
 };
 use crate::{
     call::Principal,
+    downstream::Phase,
     era,
+    metrics::{CONTENT_TYPE, Gauge, Metrics},
     serve::{
         ServeContext,
         batch::{self, ReplyPlace},
@@ -42,6 +44,7 @@ pub(super) struct Endpoint {
     pub(super) body_room: Arc<Semaphore>,
     /// The bytes that wait for all clients.
     pub(super) unread: Arc<UnreadBudget>,
+    pub(super) metrics: Metrics,
 }
 
 /// The timers of the requests of one connection, which run one after the other.
@@ -84,9 +87,27 @@ impl Endpoint {
             (ENDPOINT_PATH, Method::DELETE) => take_delete(self, principal, &head.headers),
             (ENDPOINT_PATH, _) => Err(Refusal::MethodNotAllowed),
             (HEALTH_PATH, Method::GET | Method::HEAD) => Ok(response::text("ok")),
-            (HEALTH_PATH, _) => Err(Refusal::OnlyRead),
+            (METRICS_PATH, Method::GET) => Ok(self.metrics()),
+            (HEALTH_PATH | METRICS_PATH, _) => Err(Refusal::OnlyRead),
             _ => Err(Refusal::NotFound),
         }
+    }
+
+    /// Returns the metrics for Prometheus.
+    fn metrics(&self) -> Response {
+        let workbench = &self.context.workbench;
+        let gauges = workbench.servers().into_iter().map(|server| Gauge {
+            name: "mcp_workbench_server_up",
+            help: "Whether a server runs.",
+            labels: vec![
+                ("toolbox", server.identifier().toolbox.to_string()),
+                ("server", server.identifier().server.to_string()),
+            ],
+            value: server.inspect(|status| u64::from(matches!(status.phase, Phase::Up))),
+        });
+        let gauges: Vec<Gauge> = gauges.collect();
+        let text = self.metrics.text(workbench.observed(), &gauges);
+        response::typed(CONTENT_TYPE, text)
     }
 
     /// Returns the streams of all sessions, and of all requests without one.

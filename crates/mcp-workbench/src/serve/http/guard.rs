@@ -98,6 +98,23 @@ impl Guard {
         }
     }
 
+    /// Checks a request for the page: only this machine may see it, by its own names.
+    pub(super) fn check_page<B>(
+        &self,
+        request: &Request<B>,
+        local: SocketAddr,
+    ) -> Result<(), Refusal> {
+        if !self.address.ip().is_loopback() {
+            return Err(Refusal::NotFound);
+        }
+        let own = Self {
+            address: self.address,
+            hosts: Vec::new(),
+            tokens: None,
+        };
+        own.check(request, local).map(drop)
+    }
+
     fn check_host<B>(&self, request: &Request<B>, local: SocketAddr) -> Result<(), Refusal> {
         let named = only(request.headers(), header::HOST).map_err(|()| Refusal::ForeignHost)?;
         let named = named.ok_or(Refusal::ForeignHost)?;

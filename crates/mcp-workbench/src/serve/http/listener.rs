@@ -19,7 +19,9 @@ use super::{
     endpoint::{Endpoint, Waits},
     guard::Guard,
     limits::{MAX_BODIES_MIB, MAX_HEADER_BYTES},
+    page::{Page, PageRequest, is_page},
     refusal::Refusal,
+    request_body,
     response::Response,
     sessions::Sessions,
     stateless::Stateless,
@@ -28,6 +30,7 @@ use super::{
 };
 use crate::{
     alarm::Alarm,
+    metrics::Metrics,
     serve::{ClientLocation, DRAIN_TIMEOUT, FLUSH_TIMEOUT, ServeContext},
     workbench::Workbench,
 };
@@ -58,7 +61,12 @@ impl HttpListener {
     }
 
     /// Serves until `stop` is done; then ends all servers.
-    pub(crate) async fn serve(self, workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
+    pub(crate) async fn serve(
+        self,
+        workbench: Arc<Workbench>,
+        page: Option<Arc<dyn Page>>,
+        stop: impl Future<Output = ()>,
+    ) {
         // A proxy may forward requests from other machines, so the location of the client is unknown.
         let location = if self.address.ip().is_loopback() && self.options.hosts.is_empty() {
             ClientLocation::Local
@@ -78,7 +86,9 @@ impl HttpListener {
                 stateless: Stateless::new(&unread),
                 body_room: Arc::new(Semaphore::new(MAX_BODIES_MIB)),
                 unread,
+                metrics: Metrics::default(),
             }),
+            page,
             connections: Connections::new(),
             tasks: TaskTracker::new(),
             ending: CancellationToken::new(),
@@ -94,6 +104,7 @@ impl HttpListener {
 struct Server {
     guard: Guard,
     endpoint: Arc<Endpoint>,
+    page: Option<Arc<dyn Page>>,
     connections: Arc<Connections>,
     /// The tasks of the connections.
     tasks: TaskTracker,
@@ -202,6 +213,10 @@ impl Server {
 
     /// Checks a request, and passes it on.
     async fn respond(&self, request: Request<Incoming>, peer: &Peer) -> Response {
+        if let Some(page) = self.page.as_ref().filter(|_| is_page(request.uri().path())) {
+            let response = self.respond_with(page, request, peer).await;
+            return response.unwrap_or_else(Refusal::into_response);
+        }
         let principal = match self.guard.check(&request, peer.local) {
             Ok(principal) => principal,
             Err(refusal) => return refusal.into_response(),
@@ -215,6 +230,33 @@ impl Server {
         }
         let response = self.endpoint.take(request, principal, &peer.waits).await;
         response.unwrap_or_else(Refusal::into_response)
+    }
+
+    /// Checks a request for the page, and passes it on.
+    async fn respond_with(
+        &self,
+        page: &Arc<dyn Page>,
+        request: Request<Incoming>,
+        peer: &Peer,
+    ) -> Result<Response, Refusal> {
+        self.guard.check_page(&request, peer.local)?;
+        if self.ending.is_cancelled() {
+            return Err(Refusal::ShuttingDown);
+        }
+        if page.admits(request.headers()) && !peer.slot.admit() {
+            return Err(Refusal::TooManyConnections);
+        }
+        let (head, body) = request.into_parts();
+        let room = &self.endpoint.body_room;
+        let body = request_body::read(&head.headers, body, room, &peer.waits.body).await?;
+        let response = page.respond(PageRequest {
+            method: head.method,
+            path: head.uri.path().to_owned(),
+            query: head.uri.query().map(str::to_owned),
+            headers: head.headers,
+            body: body.bytes.clone(),
+        });
+        Ok(response.await.into_response())
     }
 
     /// Lets the requests that were read finish, then ends the servers, which fails the rest.

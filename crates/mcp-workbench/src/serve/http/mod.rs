@@ -19,6 +19,7 @@
 //!   [`response`]; [`unread`] bounds the bytes that are stored for all of them;
 //! - [`stateless`] handles the revision without sessions, and [`agreement`] checks that the headers of its requests
 //!   match their bodies;
+//! - [`page`] is the border to the page in the browser, which is not part of MCP;
 //! - [`limits`] has every bound, and [`wait_timer`] the timer for timeouts.
 
 mod agreement;
@@ -29,6 +30,7 @@ mod guard;
 mod headers;
 mod limits;
 mod listener;
+mod page;
 mod refusal;
 mod request_body;
 mod response;
@@ -45,6 +47,7 @@ use std::{net::SocketAddr, time::Duration};
 
 pub(crate) use guard::AllowedHost;
 pub(crate) use listener::HttpListener;
+pub(crate) use page::{Page, PageBody, PageFuture, PageRequest, PageResponse};
 pub(crate) use sessions::random_id;
 pub(super) use streams::EventStream;
 pub(crate) use tokens::{InvalidTokens, Tokens};
@@ -52,6 +55,8 @@ pub(crate) use tokens::{InvalidTokens, Tokens};
 pub(crate) const ENDPOINT_PATH: &str = "/mcp";
 /// The path of the health check, which needs no token.
 const HEALTH_PATH: &str = "/healthz";
+/// The path of the metrics for Prometheus.
+const METRICS_PATH: &str = "/metrics";
 
 /// The options of serving over HTTP.
 #[derive(Debug)]

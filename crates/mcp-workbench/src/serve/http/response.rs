@@ -103,11 +103,16 @@ pub(super) fn json(status: StatusCode, frame: Frame) -> Response {
 }
 
 pub(super) fn text(words: &'static str) -> Response {
-    let mut response = with_status(StatusCode::OK, PartsBody::text(words));
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("text/plain; charset=utf-8"),
-    );
+    typed("text/plain; charset=utf-8", words)
+}
+
+/// Returns text of a media type as a response.
+pub(super) fn typed(media_type: &'static str, text: impl Into<Bytes>) -> Response {
+    let mut response = with_status(StatusCode::OK, PartsBody::text(text));
+    let media_type = HeaderValue::from_static(media_type);
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, media_type);
     response
 }
 

@@ -1,20 +1,25 @@
 //! The result budget: a client gets head and tail of a result that is over the budget of its server, with a notice and a link.
 //! The whole result is stored, and read in pages.
 
+use std::sync::Arc;
+
 use ident::{ServerIdentifier, ToolName};
 use rawjson::RawJson;
 use serde_json::{Map, Value, json};
 
 use crate::{
     budget::{Address, Cut, Structured, View},
-    call::Recipient,
+    call::{Owner, Recipient},
     config::MetaTool,
     visible::visible,
-    workbench::{StoredResult, Workbench, results},
+    workbench::{
+        StoredResult, Workbench,
+        results::{WholeResult, store_result},
+    },
 };
 
 /// The key under which programs find what was done to a result.
-const RESULT_KEY: &str = "mcp-workbench/result";
+pub(super) const RESULT_KEY: &str = "mcp-workbench/result";
 
 /// The origin of a result, and the treatment of its parts.
 pub(crate) struct Origin<'a> {
@@ -38,6 +43,21 @@ pub(crate) fn fit(
     cut.unwrap_or(result)
 }
 
+/// Returns a result of our own, cut to a page of this length if it is longer.
+pub(crate) fn fit_page(
+    workbench: &Workbench,
+    page_size: usize,
+    owner: Owner,
+    result: RawJson,
+) -> RawJson {
+    let report = Cut::of(&result, page_size, Structured::MayGo)
+        .and_then(|cut| CutReport::store(workbench, cut, &result, page_size, owner));
+    match report {
+        Some(report) => report.compose(workbench, None),
+        None => result,
+    }
+}
+
 fn cut(
     workbench: &Workbench,
     origin: &Origin<'_>,
@@ -47,24 +67,44 @@ fn cut(
     let budget = workbench.budget(origin.server)?;
     let cut = Cut::of(result, budget, origin.structured)?;
     let recipient = recipient();
-    let stored = results::store_result(workbench, recipient.owner, result, &cut, budget)?;
-    let report = CutReport {
-        cut: &cut,
-        stored: &stored,
-    };
+    let report = CutReport::store(workbench, cut, result, budget, recipient.owner)?;
     let link = recipient.knows_links.then(|| report.link(origin));
-    let about = report.about();
-    let by_tool = workbench.has(MetaTool::ReadResult);
-    Some(cut.compose(&report.notice(by_tool), link.as_ref(), (RESULT_KEY, &about)))
+    Some(report.compose(workbench, link.as_ref()))
 }
 
 /// A cut result, with the texts that describe the cut.
 struct CutReport<'a> {
-    cut: &'a Cut<'a>,
-    stored: &'a StoredResult,
+    cut: Cut<'a>,
+    stored: Arc<StoredResult>,
 }
 
-impl CutReport<'_> {
+impl<'a> CutReport<'a> {
+    /// Stores the whole result.
+    fn store(
+        workbench: &Workbench,
+        cut: Cut<'a>,
+        result: &RawJson,
+        page_size: usize,
+        owner: Owner,
+    ) -> Option<Self> {
+        let whole = WholeResult {
+            owner,
+            json: result,
+            text: cut.text(),
+            text_pages: cut.pages(page_size),
+            page_size,
+        };
+        let stored = store_result(workbench, whole)?;
+        Some(Self { cut, stored })
+    }
+
+    /// Returns the cut result with the notice in it.
+    fn compose(&self, workbench: &Workbench, link: Option<&RawJson>) -> RawJson {
+        let about = self.about();
+        let notice = self.notice(workbench.has(MetaTool::ReadResult));
+        self.cut.compose(&notice, link, (RESULT_KEY, &about))
+    }
+
     /// Returns the address of the first page, with which any client can read the rest.
     fn first(&self) -> Address {
         let view = if self.cut.cuts_text() {
@@ -83,7 +123,7 @@ impl CutReport<'_> {
             tail,
             structured,
             ..
-        } = self.cut;
+        } = &self.cut;
         let json = Address::first(&self.stored.id, View::Json);
         let json_pages = count(self.stored.pages(View::Json), "page");
         let mut notice = format!("[Cut by mcp-workbench: the result has {characters} characters. ");
@@ -142,18 +182,8 @@ impl CutReport<'_> {
         put("characters", self.cut.characters.into());
         put("head", self.cut.head.into());
         put("tail", self.cut.tail.into());
-        put("page_characters", self.stored.page_size.into());
-        for (view, uri, pages) in [
-            (View::Text, "uri", "pages"),
-            (View::Json, "json_uri", "json_pages"),
-        ] {
-            put(
-                uri,
-                Address::first(&self.stored.id, view).to_string().into(),
-            );
-            put(pages, self.stored.pages(view).into());
-        }
-        put("left_out", self.left_out());
+        about.extend(addresses(&self.stored));
+        about.insert("left_out".to_owned(), self.left_out());
         RawJson::of(&about)
     }
 
@@ -162,6 +192,21 @@ impl CutReport<'_> {
         let structured = (self.cut.structured > 0).then_some("structuredContent");
         text.into_iter().chain(structured).collect()
     }
+}
+
+/// Returns the members that say where a stored result is read.
+pub(super) fn addresses(stored: &StoredResult) -> Map<String, Value> {
+    let mut members = Map::new();
+    members.insert("page_characters".to_owned(), stored.page_size.into());
+    for (view, uri, pages) in [
+        (View::Text, "uri", "pages"),
+        (View::Json, "json_uri", "json_pages"),
+    ] {
+        let address = Address::first(&stored.id, view).to_string();
+        members.insert(uri.to_owned(), address.into());
+        members.insert(pages.to_owned(), stored.pages(view).into());
+    }
+    members
 }
 
 pub(crate) fn count(number: usize, thing: &str) -> String {

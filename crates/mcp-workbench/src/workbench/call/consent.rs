@@ -9,15 +9,16 @@ use std::{
     collections::HashMap,
     future::pending,
     sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
-use ident::ToolName;
+use ident::{ToolIdentifier, ToolName};
 use indexmap::IndexSet;
 use rawjson::RawJson;
 use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 
+use super::approvals::{Approvals, Decision, PendingApproval};
 use crate::{
     alarm::timeout,
     call::{
@@ -25,6 +26,7 @@ use crate::{
     },
     downstream::{ServerHandle, can_answer},
     era::{Era, REQUEST_STATE, ResultType, result_type},
+    events::{ApprovalChange, ApprovalState, Event},
     policy::permissions::{Approval, NoAnswer, NotPermitted, Offer, Reason, answer, question},
     sync::lock,
     wire::Answer,
@@ -43,6 +45,8 @@ pub(in crate::workbench) struct Consents {
     granted: Mutex<Granted>,
     /// Notified when a tool is permitted for a session.
     changed: Notify,
+    /// The calls that can be decided on the page.
+    approvals: Arc<Approvals>,
 }
 
 #[derive(Default)]
@@ -153,8 +157,17 @@ impl Consents {
             () = self.granted(in_session.as_ref(), definition) => {
                 return Ok(Consent { definition, call: None });
             }
-            answered = ask_user(server, &asked, &request.arguments, client) => answered?,
+            answered = self.decide_or_ask(server, &asked, request, client) => answered,
         };
+        report(
+            server,
+            &asked,
+            match answered {
+                Ok(_) => ApprovalState::Granted,
+                Err(_) => ApprovalState::Refused,
+            },
+        );
+        let answered = answered?;
         // The user permitted the definition that was shown, not one that has replaced it since.
         let now = AskedTool::find(server, asked.name.as_str())?;
         if now.is_some_and(|now| now.definition != definition) {
@@ -165,6 +178,46 @@ impl Consents {
         }
         let call = Some(AskedCall::new(server, request, &**client));
         Ok(Consent { definition, call })
+    }
+
+    /// Returns the calls that wait for a decision.
+    pub(in crate::workbench) fn approvals(&self) -> &Arc<Approvals> {
+        &self.approvals
+    }
+
+    /// Asks the user by the client of the call, and lets the page decide. The first answer counts.
+    async fn decide_or_ask(
+        &self,
+        server: &ServerHandle,
+        asked: &AskedTool,
+        request: &ToolRequest,
+        client: &Arc<dyn ClientHandle>,
+    ) -> Result<Approval, NotPermitted> {
+        report(server, asked, ApprovalState::Waiting);
+        let open = self.approvals.add(PendingApproval {
+            tool: asked.identifier(server),
+            arguments: request.arguments.clone(),
+            reason: asked.reason.to_string(),
+            client: client.identity(),
+            since: SystemTime::now(),
+            has_session: session_of(&**client).is_some(),
+            is_unlisted: matches!(asked.reason, Reason::NotListed),
+        });
+        let asking = ask_user(server, asked, &request.arguments, client);
+        let Some(mut open) = open else {
+            return asking.await;
+        };
+        tokio::select! {
+            biased;
+            decision = open.decided() => return approval(decision),
+            answered = asking => match answered {
+                // The client cannot be asked, but somebody looks at the page.
+                Err(NotPermitted::NotAskable(_)) if self.approvals.is_watched() => {}
+                answered => return answered,
+            }
+        }
+        let decided = timeout(ANSWER_TIMEOUT, open.decided()).await;
+        approval(decided.map_err(|_| NotPermitted::Unanswered(NoAnswer::Late))?)
     }
 
     /// Records the result of a call that the user was asked about. If its server asked a question, the client repeats
@@ -254,6 +307,15 @@ impl AskedTool {
         })
     }
 
+    fn identifier(&self, server: &ServerHandle) -> ToolIdentifier {
+        let place = server.identifier();
+        ToolIdentifier {
+            toolbox: place.toolbox.clone(),
+            server: place.server.clone(),
+            tool: self.name.clone(),
+        }
+    }
+
     fn in_session(&self, server: &ServerHandle, session: Session) -> SessionTool {
         SessionTool {
             server: server.number(),
@@ -288,6 +350,25 @@ impl AskedCall {
     }
 }
 
+/// Reports a call that needs an approval to the event stream.
+fn report(server: &ServerHandle, asked: &AskedTool, state: ApprovalState) {
+    server.observed().emit_with(|| {
+        Event::Approval(ApprovalChange {
+            tool: asked.identifier(server),
+            state,
+        })
+    });
+}
+
+/// Returns the meaning of a decision on the page.
+fn approval(decision: Decision) -> Result<Approval, NotPermitted> {
+    match decision {
+        Decision::Once => Ok(Approval::Once),
+        Decision::Session => Ok(Approval::Session),
+        Decision::Deny => Err(NotPermitted::Refused),
+    }
+}
+
 /// Asks the user about a tool. Dropping the future withdraws the question.
 async fn ask_user(
     server: &ServerHandle,
@@ -315,7 +396,7 @@ async fn ask_user(
 
 /// Returns the scope of a client's consent. A stateless request of an anonymous client has none.
 fn session_of(client: &dyn ClientHandle) -> Option<Session> {
-    match (client.era(), client.principal()) {
+    match (client.own_era(), client.principal()) {
         (Era::Legacy, _) => Some(Session::Client(client.id())),
         (Era::Modern, Principal::Anybody) => None,
         (Era::Modern, principal) => Some(Session::Principal(principal)),

@@ -1,20 +1,25 @@
 //! The call pipeline. Every tool call of every mode, era and transport takes the same steps, each of which exists once:
 //!
 //! 1. resolve the tool ([`resolve`]),
-//! 2. begin the audit entry,
-//! 3. check consent ([`consent`]),
+//! 2. begin the operation in the event stream, which the audit log, traces and the page read,
+//! 3. check consent ([`consent`]), and the arguments of a script ([`arguments`]),
 //! 4. send; the server's task checks filters, scanner, pins, permissions and the consent against the definition that its
 //!    instance announced, at that moment,
 //! 5. offer to sign in, if the server wants that, and send again ([`sign_in`]),
-//! 6. record resource links, apply the result budget ([`budget`]), end the audit entry and reply.
+//! 6. apply the caller's filter ([`select`]),
+//! 7. record resource links, apply the result budget ([`budget`]), end the operation and reply.
 //!
 //! No step waits. A call that has to wait for something (the start of a server, a consent, a sign-in, a question or a
-//! task of a server) becomes a [`WaitingCall`], which is the only part that runs as a future.
+//! task of a server, a filter) becomes a [`WaitingCall`], which is the only part that runs as a future.
 
+pub(super) mod approvals;
+mod arguments;
 pub(crate) mod budget;
 pub(super) mod consent;
 pub(super) mod oauth;
+mod observed;
 mod resolve;
+pub(super) mod select;
 #[cfg(test)]
 pub(crate) mod test_call;
 mod waiting;
@@ -25,7 +30,6 @@ use ident::{ServerName, ToolIdentifier, ToolName};
 use rawjson::{RawJson, Spliced};
 
 use crate::{
-    audit::{AuditEntry, AuditOutcome},
     budget::Structured,
     call::{Call, CallContext, CallRequest, ClientHandle, ToolRequest},
     contain::{Panicked, contain_now},
@@ -33,12 +37,15 @@ use crate::{
         CallEnd, CallError, CallResult, CallTicket, Outdated, ServerHandle, SignInNeeded,
     },
     era::{self, Era},
+    events::{CallOutcome, CutResult, Event, OperationGuard},
     workbench::Workbench,
 };
 use budget::Origin;
 use consent::{Consent, Permit};
+use observed::{ObservedCall, observe};
 pub(crate) use resolve::LookupError;
 use resolve::{Attempt, Lookup};
+pub(crate) use select::Select;
 use waiting::Step;
 pub(crate) use waiting::WaitingCall;
 
@@ -79,6 +86,8 @@ pub(crate) enum Mode {
     Registered,
     /// By the name that native mode shows.
     Native,
+    /// By a script. The whole result goes to the script, and only what the script returns to the client.
+    Script,
 }
 
 /// A tool call as a client makes it.
@@ -91,6 +100,10 @@ pub(crate) struct ToolCall<'a> {
     pub arguments: RawJson,
     /// All parameters, which native mode passes on.
     pub params: Option<&'a RawJson>,
+    /// The parameters of the request as the client wrote them; `None` from the command line.
+    pub request: Option<&'a RawJson>,
+    /// The filter for the result.
+    pub select: Select,
     /// The caller, and what it attached.
     pub context: CallContext,
 }
@@ -167,13 +180,15 @@ struct Run {
     tool: ToolIdentifier,
     /// Set if the client continues a call with a state that a server gave out.
     continues: bool,
-    audit: Option<AuditEntry>,
+    /// The operation in the event stream, while anybody listens.
+    observed: Option<OperationGuard>,
     /// The number of times that the call was checked again because its definition had changed.
     checks: u32,
     /// The number of times that the call was sent again because its headers were refused.
     header_repeats: u32,
     /// Set once the user was offered to sign in for it: once is enough.
     was_offered: bool,
+    select: Select,
 }
 
 /// A call that can be sent.
@@ -188,6 +203,7 @@ pub(crate) struct ReadyCall {
 pub(crate) type Sent = Result<Settled, Panicked>;
 
 /// The end of a call at its server, as far as the pipeline is concerned.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(crate) enum Settled {
     Over(CallReply),
     /// It has to wait for something.
@@ -201,10 +217,12 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         names,
         arguments,
         params,
-        context,
+        request,
+        select,
+        mut context,
     } = call;
     let found = resolve::look_up(workbench, mode, names, Attempt::First, &context.client);
-    // The tool of a toolbox that is not open is not known in native mode: its audit entry begins when it is.
+    // The tool of a toolbox that is not open is not known in native mode: its operation begins when it is.
     let is_known = !(mode == Mode::Native && matches!(found, Ok(Lookup::Unopened(_))));
     let (tool, found) = match found {
         Ok(Lookup::Found {
@@ -216,13 +234,20 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         Err(error) => (named(workbench, mode, names), Err(error)),
     };
     let retry = context.retry.as_ref();
+    let continues = retry.is_some_and(|retry| retry.state.is_some());
+    let observed = if is_known && workbench.observed.is_listened() {
+        let start = ObservedCall {
+            tool: &tool,
+            arguments: &arguments,
+            request,
+        };
+        Some(observe(workbench, &start, &mut context))
+    } else {
+        None
+    };
     let run = Run {
-        continues: retry.is_some_and(|retry| retry.state.is_some()),
-        audit: if is_known {
-            workbench.audit.begin(&tool, &arguments, &*context.client)
-        } else {
-            None
-        },
+        continues,
+        observed,
         client: Arc::clone(&context.client),
         workbench: Arc::clone(workbench),
         mode,
@@ -230,39 +255,25 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         checks: 0,
         header_repeats: 0,
         was_offered: false,
+        select,
     };
     let request = ToolRequest {
         name: run.tool.tool.clone(),
         arguments,
         params: params.map(|params| Box::new(renamed(params, names.tool, &run.tool.tool))),
         consent: None,
+        by_script: mode == Mode::Script,
     };
+    if let (Mode::Script, Ok(Some((server, _)))) = (mode, &found)
+        && let Err(error) = arguments::check(server, &request)
+    {
+        return CallStart::Over(run.finish(None, Err(error.into())));
+    }
     let call = Call {
         request: CallRequest::Tool(request),
         context,
     };
-    match found {
-        Ok(Some((server, true))) => run.check(server, call),
-        // The fast path: without permission rules no call of this server can need consent.
-        Ok(Some((server, false))) => CallStart::Ready(ReadyCall {
-            run,
-            server,
-            call,
-            consent: None,
-        }),
-        Ok(None) => {
-            let shown = (mode == Mode::Native).then(|| names.tool.to_owned());
-            CallStart::Waits(WaitingCall {
-                run,
-                step: Step::Resolve { call, shown },
-            })
-        }
-        Err(error) => {
-            let known = resolve::known_names(workbench, &run.tool, &error);
-            let failure = CallFailure::NotFound { error, known };
-            CallStart::Over(run.finish(None, Err(failure)))
-        }
-    }
+    run.begin(found, call, names.tool)
 }
 
 /// Returns the identifier that names stand for, whether or not there is such a tool.
@@ -293,6 +304,38 @@ fn renamed(params: &RawJson, shown: &str, original: &ToolName) -> RawJson {
 }
 
 impl Run {
+    /// Goes as far as the call gets without waiting. `found` is the server of its tool and whether it has permission rules,
+    /// or `None` if that is not known yet; `shown` is the name of the tool as the client wrote it.
+    fn begin(
+        self,
+        found: Result<Option<(Arc<ServerHandle>, bool)>, LookupError>,
+        call: Call,
+        shown: &str,
+    ) -> CallStart {
+        match found {
+            Ok(Some((server, true))) => self.check(server, call),
+            // The fast path: without permission rules no call of this server can need consent.
+            Ok(Some((server, false))) => CallStart::Ready(ReadyCall {
+                run: self,
+                server,
+                call,
+                consent: None,
+            }),
+            Ok(None) => {
+                let shown = (self.mode == Mode::Native).then(|| shown.to_owned());
+                CallStart::Waits(WaitingCall {
+                    run: self,
+                    step: Step::Resolve { call, shown },
+                })
+            }
+            Err(error) => {
+                let known = resolve::known_names(&self.workbench, &self.tool, &error);
+                let failure = CallFailure::NotFound { error, known };
+                CallStart::Over(self.finish(None, Err(failure)))
+            }
+        }
+    }
+
     fn check(self, server: Arc<ServerHandle>, mut call: Call) -> CallStart {
         let CallRequest::Tool(request) = &mut call.request else {
             return CallStart::Over(self.finish(None, Err(CallError::Internal.into())));
@@ -366,16 +409,31 @@ impl Run {
                 }
             }
             CallEnd::Dropped => {
-                // An audit entry without an end says that the call was cancelled.
-                self.audit = None;
+                // An operation without an end counts as cancelled.
+                self.observed = None;
                 return Settled::Over(self.finish(None, Err(CallError::Internal.into())));
             }
-            CallEnd::Over { result, .. } => {
-                let result = result.map_err(CallFailure::Failed);
-                return Settled::Over(self.finish(consent.as_deref(), result));
-            }
+            CallEnd::Over { result, .. } => return self.over(consent.as_deref(), result),
         };
         Settled::Waits(WaitingCall { run: self, step })
+    }
+
+    /// Takes the outcome of a call. A result with a filter waits for that.
+    fn over(mut self, consent: Option<&Consent>, result: Result<CallResult, CallError>) -> Settled {
+        match (self.filter(), result) {
+            (Some(filter), Ok(result)) => {
+                // The call is over, even if the client goes away while its filter runs.
+                self.record_end(consent, &result);
+                Settled::Waits(WaitingCall {
+                    run: self,
+                    step: Step::Select { filter, result },
+                })
+            }
+            (_, result) => {
+                let result = result.map_err(CallFailure::Failed);
+                Settled::Over(self.finish(consent, result))
+            }
+        }
     }
 
     /// Returns whether the user can be offered to sign in for this call.
@@ -384,7 +442,17 @@ impl Run {
         may_offer && oauth::can_offer(server, needed, &self.client)
     }
 
-    /// Takes the last steps: records links, applies the budget, ends the audit entry and replies.
+    /// Ends the operation before the reply is made, and records a round of questions that a consent covers.
+    fn record_end(&mut self, consent: Option<&Consent>, result: &CallResult) {
+        if let Some(consent) = consent {
+            self.workbench.consents.record_round(consent, &result.json);
+        }
+        if let Some(observed) = self.observed.take() {
+            observed.end(CallOutcome::with(&result.json, result.marks), None);
+        }
+    }
+
+    /// Takes the last steps: records links, applies the budget, ends the operation and replies.
     fn finish(
         mut self,
         consent: Option<&Consent>,
@@ -393,14 +461,30 @@ impl Run {
         if let (Some(consent), Ok(result)) = (consent, &result) {
             self.workbench.consents.record_round(consent, &result.json);
         }
-        if let Some(audit) = self.audit.take() {
-            audit.end(match &result {
-                Ok(result) => AuditOutcome::with(&result.json, result.marks),
-                Err(failure) => AuditOutcome::failed(failure.code()),
-            });
+        let observed = self.observed.take();
+        let outcome = observed.as_ref().map(|_| match &result {
+            Ok(result) => CallOutcome::with(&result.json, result.marks),
+            Err(failure) => CallOutcome::failed(failure.code()),
+        });
+        let reply = self.into_reply(result, observed.as_ref());
+        if let (Some(observed), Some(outcome)) = (observed, outcome) {
+            let sent = match &reply {
+                CallReply::Result(result) if observed.wants_reply() => Some(result.to_json()),
+                CallReply::Refused(error) if observed.wants_reply() => Some(error.clone()),
+                _ => None,
+            };
+            observed.end(outcome, sent.as_ref());
         }
+        reply
+    }
+
+    fn into_reply(
+        self,
+        result: Result<CallResult, CallFailure>,
+        observed: Option<&OperationGuard>,
+    ) -> CallReply {
         match result {
-            Ok(result) => CallReply::Result(self.reply(result)),
+            Ok(result) => CallReply::Result(self.reply(result, observed)),
             Err(CallFailure::Failed(CallError::Refused { error, .. }))
                 if self.passes_on(&error) =>
             {
@@ -415,7 +499,7 @@ impl Run {
     }
 
     /// Records the links of a result and applies the budget. Native mode passes results on as they are.
-    fn reply(&self, mut result: CallResult) -> Spliced {
+    fn reply(&self, mut result: CallResult, observed: Option<&OperationGuard>) -> Spliced {
         let era = self.client.era();
         if self.mode != Mode::Native {
             if result.marks.has_links {
@@ -423,11 +507,25 @@ impl Run {
                 self.workbench.links.record(owner, &self.tool, &result.json);
             }
             // Compares one length with the smallest budget, so that ordinary results are not parsed.
-            if self.workbench.results().could_be_over(&result.json) {
+            if self.mode != Mode::Script && self.workbench.results().could_be_over(&result.json) {
+                let bytes = result.json.as_bytes().len();
                 result = CallResult::new(self.within_budget(result.json), result.era);
+                self.report_cut(observed, bytes, result.json.as_bytes().len());
             }
         }
         result.into_client(era)
+    }
+
+    /// Reports a result that was cut to its budget.
+    fn report_cut(&self, observed: Option<&OperationGuard>, bytes: usize, kept_bytes: usize) {
+        if let Some(observed) = observed.filter(|_| kept_bytes < bytes) {
+            self.workbench.observed.emit(&Event::Budget(CutResult {
+                operation: observed.operation().id,
+                tool: self.tool.clone(),
+                bytes,
+                kept_bytes,
+            }));
+        }
     }
 
     fn within_budget(&self, result: RawJson) -> RawJson {
@@ -437,7 +535,7 @@ impl Run {
             structured: match self.mode {
                 // The client was shown the tool's `outputSchema`, if it has one.
                 Mode::Registered => Structured::Stays,
-                Mode::UseTool | Mode::Native => Structured::MayGo,
+                Mode::UseTool | Mode::Native | Mode::Script => Structured::MayGo,
             },
         };
         let recipient = || self.client.recipient();

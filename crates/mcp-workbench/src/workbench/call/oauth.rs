@@ -99,11 +99,11 @@ async fn offer(
     let sign_in = SignIn::begin(account, listener.redirect_uri(), challenge).await?;
     let id = fresh_id();
     let address = sign_in.address().as_str();
-    let params = question(place, needed, address, client.era(), &id);
+    let params = question(place, needed, address, client.own_era(), &id);
     let asked = client.ask_user(&params);
     let granted = agreed(asked, sign_in.wait(&mut listener)).await;
     let is_begun = !matches!(granted, Err(NotSignedIn::Declined));
-    if is_begun && client.era() == Era::Legacy {
+    if is_begun && client.own_era() == Era::Legacy {
         let params = ObjectText::new().member("elicitationId", &id).finish();
         let complete = "notifications/elicitation/complete";
         client.notify(wire::notification(complete, Some(&params)));

@@ -90,7 +90,9 @@ pub(super) fn look_up(
 ) -> Result<Lookup, LookupError> {
     match mode {
         Mode::Native => look_up_shown(workbench, names.tool, attempt),
-        Mode::UseTool | Mode::Registered => look_up_identifier(workbench, names, attempt, client),
+        Mode::UseTool | Mode::Registered | Mode::Script => {
+            look_up_identifier(workbench, names, attempt, client)
+        }
     }
 }
 

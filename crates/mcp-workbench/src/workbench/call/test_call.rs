@@ -29,10 +29,11 @@ pub(crate) fn ready_call(
         mode: Mode::UseTool,
         tool,
         continues: false,
-        audit: None,
+        observed: None,
         checks: 0,
         header_repeats: 0,
         was_offered: false,
+        select: super::Select::Default,
     };
     ReadyCall {
         run,

@@ -3,14 +3,18 @@
 use std::sync::Arc;
 
 use super::{
-    CallFailure, CallReply, Run, Settled, ToolNames,
+    CallFailure, CallReply, Mode, Run, Settled, ToolNames, arguments,
     consent::{Consent, Permit},
-    oauth, renamed,
+    oauth,
+    observed::{ObservedCall, observe},
+    renamed,
     resolve::{self, Attempt, Lookup, LookupError},
+    select,
 };
 use crate::{
     call::{Call, CallRequest},
     downstream::{CallError, CallResult, ServerHandle, Unfinished},
+    jq::Filter,
     policy::permissions::NotPermitted,
     workbench::Workbench,
 };
@@ -42,6 +46,8 @@ pub(super) enum Step {
         call: Call,
         error: CallError,
     },
+    /// The server has answered, and a filter has to be applied to the result.
+    Select { filter: Filter, result: CallResult },
 }
 
 impl WaitingCall {
@@ -77,7 +83,15 @@ impl WaitingCall {
                 } => {
                     let result = call.follow(&server).await;
                     let result = result.map(|json| CallResult::new(json, run.client.era()));
-                    return run.finish(consent.as_deref(), result.map_err(CallFailure::Failed));
+                    match run.over(consent.as_deref(), result) {
+                        Settled::Over(reply) => return reply,
+                        Settled::Waits(waiting) => Self { run, step } = waiting,
+                    }
+                    continue;
+                }
+                Step::Select { filter, result } => {
+                    let selected = select::apply(&run, &filter, result.json).await;
+                    return run.finish(None, Ok(CallResult::new(selected, result.era)));
                 }
             };
             let (consent, call) = match permit(&run, &server, call).await {
@@ -119,14 +133,17 @@ async fn resolve(
                     request.name = tool.tool.clone();
                 }
                 run.tool = tool;
-                begin_audit(run, &call);
+                begin_operation(run, &mut call);
+                if let (Mode::Script, CallRequest::Tool(request)) = (run.mode, &call.request) {
+                    arguments::check(&server, request)?;
+                }
                 return Ok((server, call));
             }
             Ok(lookup) => wait_signing_in(run, &workbench, lookup).await,
             Err(error) => Err(error),
         };
         if let Err(error) = waited {
-            begin_audit(run, &call);
+            begin_operation(run, &mut call);
             let known = resolve::known_names(&workbench, &run.tool, &error);
             return Err(CallFailure::NotFound { error, known });
         }
@@ -134,11 +151,17 @@ async fn resolve(
     }
 }
 
-/// Begins the audit entry, if the tool was not known before.
-fn begin_audit(run: &mut Run, call: &Call) {
-    if let (None, CallRequest::Tool(request)) = (&run.audit, &call.request) {
-        let audit = &run.workbench.audit;
-        run.audit = audit.begin(&run.tool, &request.arguments, &*run.client);
+/// Begins the operation in the event stream, if the tool was not known before.
+fn begin_operation(run: &mut Run, call: &mut Call) {
+    if let (None, CallRequest::Tool(request)) = (&run.observed, &call.request)
+        && run.workbench.observed.is_listened()
+    {
+        let start = ObservedCall {
+            tool: &run.tool,
+            arguments: &request.arguments,
+            request: None,
+        };
+        run.observed = Some(observe(&run.workbench, &start, &mut call.context));
     }
 }
 

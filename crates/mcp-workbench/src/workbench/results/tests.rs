@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    budget::Structured,
+    budget::{Cut, Structured},
     call::{ClientId, Principal},
 };
 
@@ -30,7 +30,13 @@ fn result(letter: char, length: usize) -> RawJson {
 
 fn store_result(results: &Results, owner: Owner, result: &RawJson) -> Option<Address> {
     let cut = Cut::of(result, BUDGET, Structured::MayGo).expect("over the budget");
-    let stored = results.store_result(owner, result, &cut, BUDGET)?;
+    let stored = results.store_result(WholeResult {
+        owner,
+        json: result,
+        text: cut.text(),
+        text_pages: cut.pages(BUDGET),
+        page_size: BUDGET,
+    })?;
     Some(Address::first(&stored.id, View::Text))
 }
 

@@ -6,6 +6,11 @@ use super::{Block, blocks, none, page::root, world::World};
 const NOT_RUN: &[(&str, &str)] = &[
     ("mcp-workbench serve --http", "it serves until it is ended"),
     ("mcp-workbench login", "tests/it/docs/remote.rs does it"),
+    ("mcp-workbench ui", "tests/it/observing does it"),
+    ("mcp-workbench live", "tests/it/observing does it"),
+    ("OTEL_EXPORTER", "tests/real/otel.rs does it"),
+    ("curl ", "tests/it/observing does it"),
+    ("mcp-workbench run report.js", "tests/it/run_code does it"),
     ("kill -USR1", "tests/it/reload does it"),
     ("cargo build", "the tests are built with it"),
     ("cargo test", "it would run itself"),
@@ -32,6 +37,8 @@ const EXIT_CODES: &[(&str, i32)] = &[
     // The configuration that it is run with notes no calls.
     ("mcp-workbench log", 1),
     ("mcp-workbench trust diff", 1),
+    // No host runs.
+    ("mcp-workbench stop dev/files", 1),
 ];
 
 /// The configuration of the pages about signing in.

@@ -9,6 +9,7 @@ mod links;
 mod page;
 mod pictures;
 mod remote;
+mod scripts;
 mod shown;
 mod threats;
 mod world;
@@ -21,6 +22,7 @@ const LANGUAGES: &[(&str, &str)] = &[
     ("jsonc", "data"),
     ("toml", "data"),
     ("yaml", "data"),
+    ("js", "scripts"),
     ("sh", "commands"),
     ("text", "shown"),
 ];

@@ -9,6 +9,7 @@ use super::{
     blocks, none,
     page::{Block, page},
     remote::signed_in,
+    scripts::failed_script,
     world::{WORKBENCH, World},
 };
 use crate::harness::{Script, Setup};
@@ -41,6 +42,7 @@ const COMPARED: &[Compared] = &[
         "/home/me/shop/workbench-config.json:7:39",
         unset,
     ),
+    ("docs/guides/code-mode.md", "ToolError at", failed_script),
     ("docs/guides/remote-servers.md", "signed in to", signed_in),
     ("docs/guides/import-and-install.md", "Claude Code  ", found),
     (
@@ -49,6 +51,7 @@ const COMPARED: &[Compared] = &[
         of_a_project,
     ),
     ("docs/guides/import-and-install.md", "/home/me/", installed),
+    ("docs/guides/sharing.md", "host ", compared_elsewhere),
     ("docs/open-toolbox.md", "toolbox dev", compared_elsewhere),
     (
         "docs/guides/client-programs.md",
@@ -73,7 +76,7 @@ fn shown_output_is_what_the_program_prints() {
     none(&unknown);
 }
 
-/// A block that `calls.rs` compares, or `tests/real/examples.rs`.
+/// A block that `calls.rs`, `host/guide.rs` or `tests/real/examples.rs` compares.
 fn compared_elsewhere(_: &Block) {}
 
 /// Checks that a text contains every line of a block, in this order.

@@ -161,6 +161,8 @@ impl World {
             .env_clear()
             .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
             .env("HOME", self.path("home"))
+            // A command must not reach the hosts of whoever runs the tests.
+            .env("XDG_RUNTIME_DIR", self.path("home"))
             .env("ISSUES_TOKEN", "value-of-issues")
             .env("GITHUB_TOKEN", "value-of-github")
             .stdin(Stdio::null())

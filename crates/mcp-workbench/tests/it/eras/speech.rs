@@ -38,7 +38,7 @@ fn discover_describes_the_workbench() {
     assert!(result["instructions"].as_str().unwrap().contains("dev"));
     assert_eq!(
         result["capabilities"],
-        json!({"logging": {}, "resources": {}, "tools": {"listChanged": true},
+        json!({"completions": {}, "logging": {}, "prompts": {}, "resources": {}, "tools": {"listChanged": true},
             "extensions": {"io.modelcontextprotocol/tasks": {}}})
     );
 }
@@ -162,7 +162,6 @@ fn legacy_methods_do_not_exist_for_modern_clients() {
         "ping",
         "logging/setLevel",
         "resources/subscribe",
-        "prompts/list",
         "no/such",
     ] {
         let refused = workbench.ask_modern(&ModernRequest::new(method));

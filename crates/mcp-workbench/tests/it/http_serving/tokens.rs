@@ -39,8 +39,10 @@ fn a_token_is_created_once_and_private_to_the_user() {
     let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(file.clone()), 0o600);
     assert_eq!(mode(file.parent().unwrap().to_owned()), 0o700);
+    // Beside it is only the record by which `mcp-workbench ui` finds the page.
     let left: Vec<_> = fs::read_dir(file.parent().unwrap()).unwrap().collect();
-    assert_eq!(left.len(), 1, "nothing beside it");
+    assert_eq!(left.len(), 2, "nothing else beside it");
+    assert_eq!(mode(file.with_file_name("page.json")), 0o600);
     served.workbench.wait_stderr(file.to_str().unwrap());
     let stderr = served.workbench.stderr();
     assert!(!stderr.contains(token), "not shown where no person reads");
@@ -98,7 +100,11 @@ fn a_short_token_is_warned_about_on_loopback() {
 fn only_an_explicit_flag_removes_the_token() {
     let served = Setup::new().serve_with(&["--no-auth"]);
     assert_eq!(status(&served, None), LET_IN);
-    assert!(!served.workbench.setup.path("home/.local").exists());
+    let state = served
+        .workbench
+        .setup
+        .path("home/.local/state/mcp-workbench");
+    assert!(!state.join("token").exists());
 }
 
 #[test]

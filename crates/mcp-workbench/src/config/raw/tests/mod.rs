@@ -181,7 +181,7 @@ fn unknown_keys_above_the_servers_are_errors() {
         errors(text),
         [
             "1:2 toolbxes: unknown key `toolbxes` (did you mean `toolboxes`?)",
-            "1:46 zzz: unknown key `zzz` (remove it, or begin it with `_` if it is a note; known keys: `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `openWaitMs`, `metaTools`, `openDetail`, `connect`, `watch`, `maxResultChars`, `sanitize`, `attributeQuestions`, `pin`, `audit` and `$schema`)",
+            "1:46 zzz: unknown key `zzz` (remove it, or begin it with `_` if it is a note; known keys: `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `openWaitMs`, `metaTools`, `openDetail`, `connect`, `watch`, `shared`, `maxResultChars`, `select`, `sanitize`, `attributeQuestions`, `pin`, `audit` and `$schema`)",
             "1:76 toolboxes.t.descripton: unknown key `descripton` (did you mean `description`?)",
             "1:94 toolboxes.t.icon: unknown key `icon` (remove it, or begin it with `_` if it is a note; known keys: `description`, `mcpServers` and `connect`)",
         ]
@@ -307,7 +307,7 @@ fn meta_tools_must_be_known_and_sufficient() {
         (
             r#""metaTools": ["use_tool", "x", "open_toolbox"]"#,
             Some(
-                "metaTools[1]: unknown value `x` (use `open_toolbox`, `use_tool`, `search_tools` or `read_result`)",
+                "metaTools[1]: unknown value `x` (use `open_toolbox`, `use_tool`, `search_tools`, `read_result` or `run_code`)",
             ),
         ),
         (

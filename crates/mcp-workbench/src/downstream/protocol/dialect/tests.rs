@@ -20,6 +20,7 @@ fn call(client: TestClient, request: CallRequest, meta: Option<&str>) -> Call {
             meta: meta.map(json),
             retry: None,
             progress: ReportedProgress::default(),
+            span: None,
         },
     }
 }
@@ -30,6 +31,7 @@ fn tool() -> CallRequest {
         arguments: json(r#"{ "a": 1.0 }"#),
         params: None,
         consent: None,
+        by_script: false,
     })
 }
 
@@ -102,7 +104,7 @@ fn modern_servers_get_the_description_of_legacy_clients() {
     client.progress_token = Some(r#""p""#);
     let call = call(client, tool(), Some(r#"{"x":1}"#));
     let expected = format!(
-        r#"{{"name":"x","arguments":{{ "a": 1.0 }},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{"elicitation":{{"form":{{}}}},"extensions":{{"io.modelcontextprotocol/tasks":{{}}}}}},"io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/logLevel":"info","x":1,"progressToken":7}}}}"#,
+        r#"{{"name":"x","arguments":{{ "a": 1.0 }},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{"elicitation":{{"form":{{}}}},"experimental":{{}},"extensions":{{"io.modelcontextprotocol/tasks":{{}}}}}},"io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/logLevel":"info","x":1,"progressToken":7}}}}"#,
         identity()
     );
     assert_eq!(params(modern(true), &call), expected);
@@ -124,23 +126,18 @@ fn answers_of_modern_clients_reach_modern_servers_unchanged() {
 }
 
 #[test]
-fn only_supported_extensions_are_declared() {
+fn extensions_are_declared_as_they_are_and_tasks_where_they_work() {
+    let other = r#"{"extensions":{"com.example/y":{}}}"#;
+    let both = r#"{"extensions":{"com.example/y":{},"io.modelcontextprotocol/tasks":{}}}"#;
     let tasks = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
     let cases = [
         (Era::Modern, r#"{"x":1}"#, false, r#"{"x":1}"#),
-        (
-            Era::Modern,
-            r#"{"extensions":{"com.example/y":{}}}"#,
-            false,
-            "{}",
-        ),
-        (
-            Era::Modern,
-            r#"{"extensions":{"com.example/y":{}}}"#,
-            true,
-            tasks,
-        ),
+        (Era::Modern, other, false, other),
+        (Era::Modern, other, true, both),
+        (Era::Modern, both, false, both),
         (Era::Modern, tasks, false, tasks),
+        (Era::Legacy, both, false, other),
+        (Era::Legacy, other, true, both),
         (Era::Legacy, tasks, false, "{}"),
         (Era::Legacy, "{}", true, tasks),
     ];

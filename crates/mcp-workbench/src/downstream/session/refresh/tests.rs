@@ -27,6 +27,7 @@ static NO_PERMISSIONS: Permissions = Permissions {
     allow: None,
     ask: Vec::new(),
     deny: Vec::new(),
+    code: None,
 };
 
 fn rules(filters: &ToolFilters) -> ListReader<'static> {
@@ -55,6 +56,7 @@ fn status() -> watch::Sender<Status> {
         tools: Some(Arc::new(tools)),
         stale: true,
         from_cache: false,
+        process: None,
     };
     watch::channel(status).0
 }

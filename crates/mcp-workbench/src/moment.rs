@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const SECONDS_PER_DAY: u64 = 86_400;
 
 /// Appends a time with milliseconds.
-pub(super) fn write_time(line: &mut Vec<u8>, time: SystemTime) {
+pub(crate) fn write_time(line: &mut Vec<u8>, time: SystemTime) {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut milliseconds = *b".000Z";
     put_digits(&mut milliseconds[1..4], since.subsec_millis().into());

@@ -1,0 +1,174 @@
+//! `live`: shows and steers the workbench that serves over HTTP, like the page does.
+
+mod client;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+pub(super) use client::ask;
+
+use super::{
+    CommandResult, output,
+    terminal::{Column, OutputStyle, Table},
+    ui::PageRecord,
+};
+use crate::{config::Environment, visible::visible};
+
+/// Arguments of `live`.
+#[derive(Args)]
+pub(super) struct LiveArguments {
+    #[command(subcommand)]
+    command: LiveCommand,
+}
+
+#[derive(Subcommand)]
+enum LiveCommand {
+    /// Show the state of every server
+    Servers(Shown),
+    /// Show the latest calls, or one of them with its messages
+    Calls {
+        /// The number of a call
+        id: Option<u64>,
+        #[command(flatten)]
+        shown: Shown,
+    },
+    /// Show what happened to servers, questions and approvals
+    Activity(Shown),
+    /// Show the calls that wait for your decision
+    Approvals(Shown),
+    /// Decide about a call that waits
+    Decide {
+        /// The number of the call
+        id: u64,
+        decision: DecisionWord,
+    },
+    /// Start a server
+    Start(Place),
+    /// Stop a server; it starts again when it is needed
+    Stop(Place),
+    /// Stop a server and start it again
+    Restart(Place),
+}
+
+#[derive(Args)]
+struct Shown {
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct Place {
+    toolbox: String,
+    server: String,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DecisionWord {
+    /// This call runs
+    Once,
+    /// All calls of the tool in this session of the client run
+    Session,
+    /// The configuration allows the tool
+    Always,
+    /// The call fails
+    Deny,
+}
+
+/// Runs a subcommand.
+pub(super) fn run(arguments: &LiveArguments, environment: &Environment) -> CommandResult {
+    let record = PageRecord::read(environment)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let get = |path: &str| runtime.block_on(ask(&record, "GET", path, None));
+    let post = |path: &str, body: &Value| {
+        let asked = ask(&record, "POST", path, Some(body));
+        runtime.block_on(asked)
+    };
+    let style = OutputStyle::of_stdout(environment);
+    let act = |place: &Place, action: &str| {
+        let Place { toolbox, server } = place;
+        let body = json!({ "toolbox": toolbox, "server": server, "action": action });
+        post("/ui/api/servers", &body)
+    };
+    match &arguments.command {
+        LiveCommand::Servers(shown) => {
+            show(shown, &get("/ui/api/servers")?, |it| servers(it, style));
+        }
+        LiveCommand::Calls { id: None, shown } => {
+            show(shown, &get("/ui/api/calls")?, |it| calls(it, style));
+        }
+        LiveCommand::Calls { id: Some(id), .. } => {
+            output::json(&get(&format!("/ui/api/calls?id={id}"))?);
+        }
+        LiveCommand::Activity(shown) => {
+            show(shown, &get("/ui/api/activity")?, |it| activity(it, style));
+        }
+        LiveCommand::Approvals(shown) => {
+            show(shown, &get("/ui/api/approvals")?, |it| approvals(it, style));
+        }
+        LiveCommand::Decide { id, decision } => {
+            let word = decision.to_possible_value();
+            let word = word.map(|it| it.get_name().to_owned());
+            post("/ui/api/approvals", &json!({ "id": id, "decision": word }))?;
+        }
+        LiveCommand::Start(place) => drop(act(place, "start")?),
+        LiveCommand::Stop(place) => drop(act(place, "stop")?),
+        LiveCommand::Restart(place) => drop(act(place, "restart")?),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(shown: &Shown, document: &Value, render: impl FnOnce(&Value) -> String) {
+    if shown.json {
+        output::json(document);
+    } else {
+        output::data(&render(document));
+    }
+}
+
+/// Returns the members of the objects in a list as the rows of a table.
+fn table<const N: usize>(list: &Value, names: [&'static str; N], style: OutputStyle) -> String {
+    let mut table = Table::new(names.map(Column::Text));
+    for item in list.as_array().into_iter().flatten() {
+        table.row(names.map(|name| match &item[name] {
+            Value::Null => String::new(),
+            Value::String(text) => visible(text).into_owned(),
+            other => other.to_string(),
+        }));
+    }
+    table.render(style, "")
+}
+
+fn servers(document: &Value, style: OutputStyle) -> String {
+    let names = [
+        "toolbox", "server", "state", "pid", "tools", "reason", "remedy",
+    ];
+    table(&document["servers"], names, style)
+}
+
+fn calls(document: &Value, style: OutputStyle) -> String {
+    let names = [
+        "id",
+        "time",
+        "toolbox",
+        "server",
+        "tool",
+        "method",
+        "outcome",
+        "duration_us",
+    ];
+    table(&document["calls"], names, style)
+}
+
+fn activity(document: &Value, style: OutputStyle) -> String {
+    table(&document["activity"], ["time", "text"], style)
+}
+
+fn approvals(document: &Value, style: OutputStyle) -> String {
+    let names = ["id", "toolbox", "server", "tool", "arguments", "reason"];
+    table(&document["approvals"], names, style)
+}

@@ -1,0 +1,385 @@
+//! The requests of the page's script and of `mcp-workbench live`. What a command prints is its own document; what only a
+//! running workbench knows is made here.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use hyper::{Method, StatusCode};
+use ident::{ServerIdentifier, ToolIdentifier};
+use rawjson::RawJson;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::{
+    sync::mpsc,
+    time::{sleep, timeout},
+};
+
+use super::{commands::Commands, servers};
+use crate::{
+    call::ClientHandle,
+    cli::{
+        call::{CallOutcome, call_object},
+        probe::ShellClient,
+        terminal::Progress,
+    },
+    config::Environment,
+    downstream::Urgency,
+    history::History,
+    moment::moment,
+    serve::http::PageRequest,
+    visible::visible,
+    workbench::{Decision, NotPending, PendingApproval, Workbench},
+};
+
+/// The pause between two notices about changes, so that many calls make few.
+const NOTICE_PAUSE: Duration = Duration::from_millis(150);
+/// The time after which a silent stream says that it is alive.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// The running workbench, as the page sees it.
+pub(in crate::cli) struct Api {
+    workbench: Arc<Workbench>,
+    environment: Environment,
+    /// `None` if there is no configuration file.
+    commands: Option<Commands>,
+    /// Begins when somebody looks for the first time.
+    history: OnceLock<Arc<History>>,
+}
+
+/// A request that is not carried out.
+pub(super) enum Refusal {
+    NotFound,
+    Invalid(String),
+    /// The command failed; the document says why.
+    Failed(Value),
+}
+
+impl Refusal {
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::Invalid(_) => StatusCode::BAD_REQUEST,
+            Self::Failed(_) => StatusCode::CONFLICT,
+        }
+    }
+
+    pub(super) fn document(self) -> Value {
+        match self {
+            Self::NotFound => json!({ "error": "not found" }),
+            Self::Invalid(reason) => json!({ "error": reason }),
+            Self::Failed(document) => document,
+        }
+    }
+}
+
+type Answer = Result<Value, Refusal>;
+
+#[derive(Deserialize)]
+struct Place {
+    toolbox: String,
+    server: String,
+}
+
+#[derive(Deserialize)]
+struct ServerAction {
+    #[serde(flatten)]
+    place: Place,
+    action: Action,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Start,
+    Stop,
+    Restart,
+}
+
+#[derive(Deserialize)]
+struct Decided {
+    id: u64,
+    decision: DecisionWord,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum DecisionWord {
+    Once,
+    Session,
+    Always,
+    Deny,
+}
+
+#[derive(Deserialize)]
+struct Approved {
+    #[serde(flatten)]
+    place: Place,
+    /// The digest of the difference that the user saw.
+    digest: String,
+}
+
+#[derive(Deserialize)]
+struct Tried {
+    #[serde(flatten)]
+    place: Place,
+    tool: String,
+    arguments: Value,
+}
+
+impl Api {
+    pub(in crate::cli) fn new(workbench: Arc<Workbench>, environment: &Environment) -> Self {
+        let file = workbench.config().file.clone();
+        let commands = file.is_file().then(|| Commands::new(file, environment));
+        Self {
+            workbench,
+            environment: environment.clone(),
+            commands: commands.flatten(),
+            history: OnceLock::new(),
+        }
+    }
+
+    pub(super) async fn respond(&self, request: &PageRequest) -> Answer {
+        let history = self.history();
+        let path = request.path.strip_prefix("/ui/api/").unwrap_or_default();
+        let query = request.query.as_deref().unwrap_or_default();
+        match (&request.method, path) {
+            (&Method::GET, "servers") => Ok(servers::document(&self.workbench)),
+            (&Method::POST, "servers") => self.act(read(request)?).await,
+            (&Method::GET, "calls") => match parameter(query, "id") {
+                None => Ok(json!({ "calls": history.summaries() })),
+                Some(id) => {
+                    let id = id.parse().map_err(|_| Refusal::NotFound)?;
+                    let call = history.call(id).ok_or(Refusal::NotFound)?;
+                    Ok(json!(call))
+                }
+            },
+            (&Method::GET, "activity") => Ok(json!({ "activity": history.notes() })),
+            (&Method::GET, "approvals") => Ok(self.approvals()),
+            (&Method::POST, "approvals") => self.decide(&read(request)?).await,
+            (&Method::GET, "trust") => self.command(&["trust", "list", "--json"]).await,
+            (&Method::GET, "trust/diff") => self.difference(&place(query)?).await,
+            (&Method::POST, "trust") => self.approve(&read(request)?).await,
+            (&Method::GET, "tools") => self.command(&["list", "--tools", "--json"]).await,
+            (&Method::GET, "search") => self.search(query).await,
+            (&Method::POST, "call") => self.try_tool(read(request)?).await,
+            (&Method::GET, "tokens") => self.command(&["tokens", "--json"]).await,
+            _ => Err(Refusal::NotFound),
+        }
+    }
+
+    /// Returns a stream of notices about changes. While it is read, calls of clients that cannot be asked wait for the
+    /// page.
+    pub(super) fn events(&self) -> mpsc::Receiver<Bytes> {
+        let (notices, stream) = mpsc::channel(1);
+        let mut changes = self.history().changes();
+        let watching = self.workbench.approvals().watch();
+        let workbench = Arc::clone(&self.workbench);
+        self.workbench.spawn(async move {
+            let _watching = watching;
+            loop {
+                let now = json!(*changes.borrow_and_update());
+                if notices
+                    .send(format!("data: {now}\n\n").into())
+                    .await
+                    .is_err()
+                {
+                    return;
+                }
+                sleep(NOTICE_PAUSE).await;
+                loop {
+                    let waited = tokio::select! {
+                        changed = timeout(SILENCE, changes.changed()) => changed,
+                        () = notices.closed() => return,
+                        () = workbench.announcing_stopped() => return,
+                    };
+                    match waited {
+                        Ok(Ok(())) => break,
+                        Ok(Err(_)) => return,
+                        Err(_) => {
+                            if notices.send(Bytes::from_static(b":\n\n")).await.is_err() {
+                                return;
+                            }
+                        }
+                    }
+                }
+            }
+        });
+        stream
+    }
+
+    fn history(&self) -> &Arc<History> {
+        self.history
+            .get_or_init(|| History::begin(self.workbench.observed()))
+    }
+
+    async fn act(&self, action: ServerAction) -> Answer {
+        let place = ServerIdentifier {
+            toolbox: action.place.toolbox.as_str().into(),
+            server: action.place.server.as_str().into(),
+        };
+        let toolbox = self.workbench.toolbox(place.toolbox.as_str());
+        let server = toolbox.and_then(|it| it.server(&place.server));
+        let server = server.ok_or(Refusal::NotFound)?;
+        if matches!(action.action, Action::Stop | Action::Restart) {
+            server.stop();
+            server.rested().await;
+        }
+        if matches!(action.action, Action::Start | Action::Restart) {
+            let started = server.connect(Urgency::AskedFor, self.client()).await;
+            started.map_err(|error| Refusal::Failed(json!({ "error": error.to_string() })))?;
+        }
+        Ok(json!({ "done": true }))
+    }
+
+    fn approvals(&self) -> Value {
+        let approvals = self.workbench.approvals().list().into_iter();
+        let approvals = approvals.map(|(id, call)| {
+            let secrets = self.workbench.observed().secrets();
+            json!({
+                "id": id,
+                "toolbox": call.tool.toolbox.as_str(),
+                "server": call.tool.server.as_str(),
+                "tool": call.tool.tool.as_str(),
+                // Text, so that every digit and every hidden character is shown.
+                "arguments": visible(&secrets.redact(call.arguments.as_str())),
+                "reason": call.reason,
+                "client": call.client.name,
+                "since": moment(call.since),
+                "can_hold_for_session": call.has_session,
+                "can_hold_always": call.is_unlisted,
+            })
+        });
+        json!({ "approvals": approvals.collect::<Vec<_>>() })
+    }
+
+    async fn decide(&self, decided: &Decided) -> Answer {
+        let decision = match decided.decision {
+            DecisionWord::Once => Decision::Once,
+            DecisionWord::Session | DecisionWord::Always => Decision::Session,
+            DecisionWord::Deny => Decision::Deny,
+        };
+        let approvals = self.workbench.approvals();
+        if let DecisionWord::Always = decided.decision {
+            let mut pending = approvals.list().into_iter();
+            let pending = pending.find(|(id, _)| *id == decided.id);
+            let (_, PendingApproval { tool, .. }) = pending.ok_or_else(gone)?;
+            let place = [
+                tool.toolbox.as_str(),
+                tool.server.as_str(),
+                tool.tool.as_str(),
+            ];
+            // A configuration that allows the tool also holds after a restart.
+            self.run(&[&["allow"], &place[..]].concat()).await?;
+        }
+        let call = approvals.decide(decided.id, decision);
+        let call = call.map_err(|NotPending| gone())?;
+        Ok(json!({ "done": true, "tool": call.tool.tool.as_str() }))
+    }
+
+    /// Returns the difference of a server from its pins, and the digest that an approval has to name.
+    async fn difference(&self, place: &Place) -> Answer {
+        let arguments = ["trust", "diff", &place.toolbox, &place.server];
+        let commands = self.commands.as_ref().ok_or(Refusal::NotFound)?;
+        let output = commands.run(&arguments).await.ok_or(Refusal::NotFound)?;
+        let digest = Sha256::digest(output.stdout.as_bytes());
+        let digest =
+            (digest.iter()).fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+        Ok(json!({ "diff": output.stdout, "remarks": output.stderr, "digest": digest }))
+    }
+
+    /// Approves a server as the user saw it.
+    async fn approve(&self, approved: &Approved) -> Answer {
+        let place = &approved.place;
+        let now = self.difference(place).await?;
+        if now["digest"] != approved.digest.as_str() {
+            let error = "the server has changed since: look at the difference again";
+            return Err(Refusal::Failed(json!({ "error": error })));
+        }
+        self.run(&["trust", "approve", &place.toolbox, &place.server, "--yes"])
+            .await
+    }
+
+    async fn search(&self, query: &str) -> Answer {
+        let words = parameter(query, "q").ok_or(Refusal::NotFound)?;
+        let arguments = [
+            "search",
+            "--json",
+            "--explain",
+            "--detail",
+            "full",
+            "--",
+            &words,
+        ];
+        self.command(&arguments).await
+    }
+
+    /// Calls a tool of the running workbench.
+    async fn try_tool(&self, tried: Tried) -> Answer {
+        let tool = ToolIdentifier {
+            toolbox: tried.place.toolbox.as_str().into(),
+            server: tried.place.server.as_str().into(),
+            tool: tried.tool.as_str().into(),
+        };
+        let arguments = RawJson::of(&tried.arguments);
+        let outcome = call_object(&self.workbench, tool, arguments, self.client()).await;
+        let (name, json) = match outcome {
+            CallOutcome::Result(json) | CallOutcome::Failure(json) => ("result", json),
+            CallOutcome::Refused(json) => ("error", json),
+            CallOutcome::Arguments(error) => return Err(Refusal::Invalid(error.to_string())),
+        };
+        let json: Value = serde_json::from_str(json.as_str()).unwrap_or_default();
+        Ok(json!({ name: json }))
+    }
+
+    fn client(&self) -> Arc<dyn ClientHandle> {
+        let progress = Progress::on_stderr(&self.environment, "");
+        Arc::new(ShellClient::observer(progress))
+    }
+
+    /// Returns the document that a command prints.
+    async fn command(&self, arguments: &[&str]) -> Answer {
+        let commands = self.commands.as_ref().ok_or(Refusal::NotFound)?;
+        commands.document(arguments).await.map_err(Refusal::Failed)
+    }
+
+    /// Runs a command that prints no document.
+    async fn run(&self, arguments: &[&str]) -> Answer {
+        let commands = self.commands.as_ref().ok_or(Refusal::NotFound)?;
+        let output = commands.run(arguments).await.ok_or(Refusal::NotFound)?;
+        if output.is_success {
+            return Ok(json!({ "done": true, "text": output.stderr }));
+        }
+        Err(Refusal::Failed(json!({ "error": output.stderr.trim() })))
+    }
+}
+
+/// Returns the refusal of a decision about a call that does not wait.
+fn gone() -> Refusal {
+    let error = "it was decided already, or its client has gone";
+    Refusal::Failed(json!({ "error": error }))
+}
+
+/// Reads the body of a request.
+fn read<'a, T: Deserialize<'a>>(request: &'a PageRequest) -> Result<T, Refusal> {
+    serde_json::from_slice(&request.body).map_err(|error| Refusal::Invalid(error.to_string()))
+}
+
+/// Returns a parameter of a query.
+fn parameter(query: &str, name: &str) -> Option<String> {
+    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+    pairs
+        .find(|(key, _)| key == name)
+        .map(|(_, value)| value.into_owned())
+}
+
+fn place(query: &str) -> Result<Place, Refusal> {
+    let get = |name| parameter(query, name).ok_or(Refusal::NotFound);
+    Ok(Place {
+        toolbox: get("toolbox")?,
+        server: get("server")?,
+    })
+}

@@ -1,0 +1,108 @@
+// Builds elements. Text is only ever set as text, so nothing that a server sends can become markup.
+
+export function el(name, properties = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (value === true) element.setAttribute(key, "");
+    else element.setAttribute(key, value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+export function svg(name, properties = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(properties)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+}
+
+export const text = (value) => (value === undefined || value === null ? "" : String(value));
+
+export function table(columns, rows) {
+  const head = columns.map(({ title, number }) => el("th", { scope: "col", class: number && "number" }, title));
+  const body = rows.map((row) => {
+    const cells = columns.map(({ title, number, show }) =>
+      el("td", { "data-label": title, class: number && "number" }, show(row)));
+    return el("tr", { "aria-selected": row.selected ? "true" : undefined }, ...cells);
+  });
+  return el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body));
+}
+
+export const pill = (word, kind) => el("span", { class: `pill ${kind || ""}` }, word);
+
+export const heading = (title, lead, command) => [
+  el("h1", {}, title),
+  el("p", { class: "lead" }, lead, command ? " Command: " : "", command ? el("code", {}, command) : ""),
+];
+
+export const empty = (words) => el("p", { class: "empty" }, words);
+
+export function bytes(count) {
+  if (count === undefined || count === null) return "";
+  if (count < 1024) return `${count} B`;
+  if (count < 1024 * 1024) return `${(count / 1024).toFixed(1)} KiB`;
+  return `${(count / 1024 / 1024).toFixed(1)} MiB`;
+}
+
+export function duration(micros) {
+  if (micros === undefined || micros === null) return "";
+  if (micros < 1000) return `${micros} µs`;
+  if (micros < 1_000_000) return `${(micros / 1000).toFixed(1)} ms`;
+  return `${(micros / 1_000_000).toFixed(2)} s`;
+}
+
+export const clock = (time) => text(time).slice(11, 19);
+
+// A rough count for English and JSON; `mcp-workbench tokens` counts exactly.
+export const tokens = (count) => (count === undefined || count === null ? "" : `≈ ${Math.ceil(count / 4)} tokens`);
+
+export const pretty = (value) => JSON.stringify(value, null, 2);
+
+export const shellQuoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
+export function notice(words) {
+  const place = document.getElementById("notice");
+  place.textContent = words;
+  clearTimeout(notice.timer);
+  notice.timer = setTimeout(() => { place.textContent = ""; }, 6000);
+}
+
+async function answer(response) {
+  if (response.status === 401) throw new Error("signed out: run `mcp-workbench ui` again");
+  const document = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(document.error || `status ${response.status}`);
+  return document;
+}
+
+export const get = async (path) => answer(await fetch(`api/${path}`));
+
+export const post = async (path, body) => answer(await fetch(`api/${path}`, {
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify(body),
+}));
+
+export async function copy(words) {
+  try {
+    await navigator.clipboard.writeText(words);
+    notice("copied");
+  } catch {
+    notice(words);
+  }
+}
+
+// Runs an action of a button, which stays disabled meanwhile.
+export const acting = (action) => async (event) => {
+  const button = event.currentTarget;
+  button.disabled = true;
+  try {
+    await action();
+  } catch (error) {
+    notice(error.message);
+  } finally {
+    button.disabled = false;
+  }
+};

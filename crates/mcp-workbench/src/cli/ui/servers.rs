@@ -1,0 +1,99 @@
+//! The state of all servers, in words.
+
+use std::{fs, sync::Arc};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    cli::{check::server_target, doctor::remedy, shell::quoted},
+    config::Server,
+    downstream::{Phase, ProcessView, ServerHandle},
+    workbench::Workbench,
+};
+
+#[derive(Serialize)]
+struct ListedServer {
+    toolbox: String,
+    server: String,
+    target: String,
+    /// `resting`, `starting`, `up` or `failed`.
+    state: &'static str,
+    /// The reason of a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+    /// The command that signs in, if the server wants that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sign_in: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<u32>,
+    /// The resident memory of the process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<usize>,
+    /// The tools that are withheld.
+    withheld: usize,
+    stderr: Vec<String>,
+}
+
+/// Returns all servers, in the order of the file.
+pub(super) fn document(workbench: &Workbench) -> Value {
+    let config = workbench.config();
+    let mut listed = Vec::new();
+    let known = workbench.servers();
+    for toolbox in config.toolboxes.values() {
+        for server in toolbox.servers.values() {
+            let handle = known.iter().find(|it| {
+                it.identifier().toolbox == toolbox.name && it.identifier().server == server.name
+            });
+            listed.push(ListedServer::of(toolbox.name.as_str(), server, handle));
+        }
+    }
+    json!({ "servers": listed })
+}
+
+impl ListedServer {
+    fn of(toolbox: &str, server: &Server, handle: Option<&Arc<ServerHandle>>) -> Self {
+        let status = handle.map(|it| it.status()).unwrap_or_default();
+        let login = || {
+            let name = quoted(server.name.as_str());
+            format!("mcp-workbench login {} {name}", quoted(toolbox))
+        };
+        let (state, error) = match &status.phase {
+            Phase::Untried | Phase::Resting => ("resting", None),
+            Phase::Starting => ("starting", None),
+            Phase::Up => ("up", None),
+            Phase::Failed(error) => ("failed", Some(error)),
+        };
+        let is_up = matches!(status.phase, Phase::Up);
+        let process = status.process.as_ref();
+        let pid = process.filter(|_| is_up).map(|it| it.pid);
+        let target = server_target(server);
+        Self {
+            toolbox: toolbox.to_owned(),
+            server: server.name.to_string(),
+            state,
+            reason: error.map(ToString::to_string),
+            remedy: error.map(|it| remedy(it, &target)),
+            sign_in: error.and_then(|it| it.sign_in()).map(|_| login()),
+            target,
+            pid,
+            memory_bytes: pid.and_then(resident_bytes),
+            tools: status.tools.as_ref().map(|it| it.tools().len()),
+            withheld: status.tools.as_ref().map_or(0, |it| it.withheld.len()),
+            stderr: process.map(ProcessView::stderr).unwrap_or_default(),
+        }
+    }
+}
+
+/// Returns the resident memory of a process, where the system tells it.
+fn resident_bytes(pid: u32) -> Option<u64> {
+    // A file of the kernel, which is read without waiting for a disk.
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kilobytes * 1024)
+}

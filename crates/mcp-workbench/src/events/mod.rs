@@ -1,0 +1,313 @@
+//! The event stream: what the workbench observes, measured once and read by all who want it. The audit log, traces,
+//! metrics and the page are readers.
+//!
+//! While nobody listens, an event costs one relaxed load of a flag, and nothing is measured, copied or allocated. A
+//! reader gets every event in order, on the event loop, and must return quickly. It decides for itself how much it
+//! keeps: the audit log queues every call, the page keeps the latest ones.
+
+pub(crate) mod conventions;
+mod hop;
+mod operation;
+
+use std::{
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicU8, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use ident::{ServerIdentifier, ToolIdentifier};
+use tokio::time::Instant;
+
+pub(crate) use hop::{Hop, HopEnd, HopGuard, HopResult, HopStart};
+pub(crate) use operation::{
+    CallOutcome, Operation, OperationEnd, OperationGuard, OperationStart, TracedSpan,
+};
+
+use crate::{
+    call::{Carrier, ClientHandle, ClientIdentity, Principal, Question},
+    config::{Config, Secrets, Transport},
+    era::Era,
+    sync::lock,
+    trace::TraceContext,
+};
+
+/// The detail that a reader wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// Names, times, sizes and outcomes.
+    Facts = 1,
+    /// The messages of calls too.
+    Messages = 3,
+}
+
+/// A reader of the event stream.
+pub(crate) trait Reader: Send + Sync {
+    fn detail(&self) -> Detail;
+
+    /// Takes an event. Must not block, and must not subscribe or unsubscribe a reader.
+    fn take(&self, event: &Event<'_>);
+}
+
+/// Gives spans their place in a trace.
+pub(crate) trait Tracer: Send + Sync {
+    /// Begins a span; its end comes as an event.
+    fn begin(&self, span: &TracedSpan<'_>) -> TraceContext;
+}
+
+/// Something that happened.
+pub(crate) enum Event<'a> {
+    /// A request of a client began.
+    OperationBegan(&'a Arc<Operation>),
+    OperationEnded(&'a OperationEnd<'a>),
+    /// A request was sent to a server.
+    HopBegan(&'a Arc<Hop>),
+    HopEnded(&'a HopEnd<'a>),
+    /// A server started, came up, ended or failed.
+    Server(ServerChange),
+    /// A server asked a client, or got its answer.
+    Question(AskedQuestion),
+    /// A call waits for a decision, or got one.
+    Approval(ApprovalChange),
+    /// The definitions of a server differ from the lock file.
+    Trust(TrustChange),
+    /// A result was over its budget.
+    Budget(CutResult),
+    /// A session with a client or a server ended.
+    Session(EndedSession),
+}
+
+/// The phase that a server entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ServerPhase {
+    Starting,
+    Up,
+    Resting,
+    Failed,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct ServerChange {
+    pub server: ServerIdentifier,
+    pub phase: ServerPhase,
+    /// The reason of a failure or an end.
+    pub reason: Option<String>,
+}
+
+/// The state of a question of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum QuestionState {
+    Asked,
+    Answered,
+    /// The client went away, refused it or cannot be asked.
+    Unanswered,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct AskedQuestion {
+    pub server: ServerIdentifier,
+    pub question: Question,
+    pub state: QuestionState,
+}
+
+/// The state of a call that needs an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ApprovalState {
+    Waiting,
+    Granted,
+    Refused,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct ApprovalChange {
+    pub tool: ToolIdentifier,
+    pub state: ApprovalState,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct TrustChange {
+    pub server: ServerIdentifier,
+    /// The number of tools that are withheld until somebody approves them.
+    pub withheld: usize,
+    /// What differs, in words.
+    pub notices: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct CutResult {
+    /// The operation whose result was cut.
+    pub operation: u64,
+    pub tool: ToolIdentifier,
+    pub bytes: usize,
+    pub kept_bytes: usize,
+}
+
+/// The side of the workbench that a session is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// A session with a client, in which the workbench is the server.
+    Client,
+    /// A session with a server, in which the workbench is the client.
+    Server,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct EndedSession {
+    pub side: Side,
+    pub era: Era,
+    pub carrier: Carrier,
+    /// The server of a session on the servers' side.
+    pub server: Option<ServerIdentifier>,
+    pub duration: Duration,
+    /// Set if the session did not end in order.
+    pub error: Option<&'static str>,
+}
+
+/// A client as events name it.
+#[derive(Debug, Clone)]
+pub(crate) struct EventClient {
+    pub identity: Arc<ClientIdentity>,
+    pub principal: Principal,
+    /// The run whose script makes the call.
+    pub run: Option<Arc<str>>,
+    pub era: Era,
+    pub carrier: Carrier,
+    /// The protocol revision that it speaks, if it is known.
+    pub revision: Option<&'static str>,
+}
+
+impl EventClient {
+    pub(crate) fn of(client: &dyn ClientHandle) -> Self {
+        Self {
+            identity: client.identity(),
+            principal: client.principal(),
+            run: client.script_run(),
+            era: client.era(),
+            carrier: client.carrier(),
+            revision: client.revision(),
+        }
+    }
+}
+
+/// The event stream of one workbench.
+#[derive(Default)]
+pub(crate) struct Events {
+    /// The union of the details that the readers want.
+    wanted: AtomicU8,
+    readers: Mutex<Arc<Vec<Arc<dyn Reader>>>>,
+    tracer: OnceLock<Arc<dyn Tracer>>,
+    secrets: Mutex<Arc<Secrets>>,
+    /// The number of operations and hops so far.
+    begun: AtomicU64,
+}
+
+impl Events {
+    /// Returns whether anybody listens. This is all that an event costs if nobody does.
+    pub(crate) fn is_listened(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed) != 0
+    }
+
+    /// Returns whether a reader wants the messages of calls.
+    pub(crate) fn wants_messages(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed) & Detail::Messages as u8 == Detail::Messages as u8
+    }
+
+    /// Adds a reader, which gets all later events.
+    pub(crate) fn subscribe(&self, reader: Arc<dyn Reader>) {
+        self.change(|readers| readers.push(reader));
+    }
+
+    /// Removes a reader.
+    pub(crate) fn unsubscribe(&self, reader: &Arc<dyn Reader>) {
+        self.change(|readers| readers.retain(|it| !Arc::ptr_eq(it, reader)));
+    }
+
+    /// Sets the source of trace ids. Only the first one counts.
+    pub(crate) fn trace_with(&self, tracer: Arc<dyn Tracer>) {
+        let _ = self.tracer.set(tracer);
+    }
+
+    /// Adopts the secrets of a configuration, which readers must not show.
+    pub(crate) fn renew(&self, config: &Config) {
+        *lock(&self.secrets) = Arc::new(secrets_of(config));
+    }
+
+    /// Returns the values that readers must not show.
+    pub(crate) fn secrets(&self) -> Arc<Secrets> {
+        Arc::clone(&lock(&self.secrets))
+    }
+
+    /// Gives an event to all readers.
+    pub(crate) fn emit(&self, event: &Event<'_>) {
+        // The lock is released first: a reader may take a moment.
+        let readers = Arc::clone(&lock(&self.readers));
+        for reader in readers.iter() {
+            reader.take(event);
+        }
+    }
+
+    /// Gives the event that `make` returns to all readers, if there are any.
+    pub(crate) fn emit_with(&self, make: impl FnOnce() -> Event<'static>) {
+        if self.is_listened() {
+            self.emit(&make());
+        }
+    }
+
+    /// Begins to measure a session, if anybody listens.
+    pub(crate) fn begin_session(self: &Arc<Self>) -> Option<SessionGuard> {
+        self.is_listened().then(|| SessionGuard {
+            events: Arc::clone(self),
+            began: Instant::now(),
+        })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn reader_count(&self) -> usize {
+        lock(&self.readers).len()
+    }
+
+    fn next_id(&self) -> u64 {
+        self.begun.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<Arc<dyn Reader>>)) {
+        let mut known = lock(&self.readers);
+        let mut readers = Vec::clone(&known);
+        change(&mut readers);
+        let wanted = readers.iter().fold(0, |all, it| all | it.detail() as u8);
+        self.wanted.store(wanted, Ordering::Relaxed);
+        *known = Arc::new(readers);
+    }
+}
+
+/// A session that is being measured.
+pub(crate) struct SessionGuard {
+    events: Arc<Events>,
+    began: Instant,
+}
+
+impl SessionGuard {
+    /// Reports the end of the session. `describe` gets its duration.
+    pub(crate) fn end(self, describe: impl FnOnce(Duration) -> EndedSession) {
+        let ended = describe(self.began.elapsed());
+        self.events.emit(&Event::Session(ended));
+    }
+}
+
+/// Returns the values that the servers of a configuration take from variables.
+fn secrets_of(config: &Config) -> Secrets {
+    let mut secrets = Secrets::default();
+    let servers = config.toolboxes.values().flat_map(|it| it.servers.values());
+    for server in servers {
+        match &server.transport {
+            Transport::Stdio(launch) => secrets.merge(&launch.secrets),
+            Transport::Remote(endpoint) => secrets.merge(&endpoint.secrets),
+            Transport::Unset(_) => {}
+        }
+    }
+    secrets
+}
+
+#[cfg(test)]
+mod tests;

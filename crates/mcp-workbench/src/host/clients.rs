@@ -1,0 +1,286 @@
+//! The clients of a host. Each has its own workbench and journal, and a task that serves it.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    os::fd::{AsFd, OwnedFd},
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use tokio::{net::UnixStream, sync::watch, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    link::{self, Attach, HostAnswer, Inbox},
+    listener::Host,
+    status::ClientStatus,
+};
+use crate::{
+    config::Loaded,
+    downstream::ViewId,
+    offload::run_blocking,
+    serve::{
+        attached::{AttachedClient, ClientStreams, EndSignals},
+        journal::{Journal, Replay, replay},
+        standard_streams::PassedStreams,
+        stdio::ServeEnd,
+    },
+    sync::lock,
+};
+
+/// Upper bound on the clients of one host.
+pub(super) const MAX_CLIENTS: usize = 1024;
+/// The exit code of a client's process if the client did not read its output.
+const EXIT_UNREAD: u8 = 4;
+
+/// The clients of a host.
+pub(super) struct Clients {
+    table: Mutex<Table>,
+    count: watch::Sender<usize>,
+}
+
+#[derive(Default)]
+struct Table {
+    clients: BTreeMap<u64, Arc<Client>>,
+    /// How many there have been.
+    numbers: u64,
+}
+
+struct Client {
+    attach: Attach,
+    attached: Arc<AttachedClient>,
+    view: ViewId,
+    since: Instant,
+}
+
+/// Keeps a client in the table until everything about it is done.
+struct Listed<'a> {
+    clients: &'a Clients,
+    number: u64,
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        let mut table = self.clients.table();
+        table.clients.remove(&self.number);
+        self.clients.count.send_replace(table.clients.len());
+    }
+}
+
+/// The descriptors that come with `attach`.
+pub(super) struct Passed {
+    stdin: OwnedFd,
+    stdout: OwnedFd,
+    journal: Option<OwnedFd>,
+}
+
+impl Passed {
+    /// Takes the descriptors in the order in which they were sent.
+    pub(super) fn of(descriptors: Vec<OwnedFd>) -> Option<Self> {
+        let mut descriptors = descriptors.into_iter();
+        Some(Self {
+            stdin: descriptors.next()?,
+            stdout: descriptors.next()?,
+            journal: descriptors.next(),
+        })
+    }
+}
+
+impl Default for Clients {
+    fn default() -> Self {
+        Self {
+            table: Mutex::default(),
+            count: watch::channel(0).0,
+        }
+    }
+}
+
+impl Clients {
+    /// Returns the number of clients, and its changes.
+    pub(super) fn count(&self) -> watch::Receiver<usize> {
+        self.count.subscribe()
+    }
+
+    fn next_number(&self) -> u64 {
+        let mut table = self.table();
+        table.numbers += 1;
+        table.numbers
+    }
+
+    fn add(&self, number: u64, client: Client) -> Listed<'_> {
+        let mut table = self.table();
+        table.clients.insert(number, Arc::new(client));
+        self.count.send_replace(table.clients.len());
+        Listed {
+            clients: self,
+            number,
+        }
+    }
+
+    /// Describes all clients.
+    pub(super) fn status(&self) -> Vec<ClientStatus> {
+        let table = self.table();
+        let clients = table.clients.iter();
+        let clients = clients.map(|(number, it)| ClientStatus {
+            number: *number,
+            program: it
+                .attached
+                .identity()
+                .name
+                .clone()
+                .or_else(|| it.attach.program.clone()),
+            pid: it.attach.pid,
+            folder: it.attach.folder.clone(),
+            running: it.attached.running(),
+            uptime_seconds: it.since.elapsed().as_secs(),
+        });
+        clients.collect()
+    }
+
+    /// Returns the number of the client with a pool.
+    pub(super) fn number_of(&self, view: ViewId) -> Option<u64> {
+        let table = self.table();
+        let mut clients = table.clients.iter();
+        clients
+            .find(|(_, it)| it.view == view)
+            .map(|(number, _)| *number)
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        lock(&self.table)
+    }
+}
+
+/// Attaches a client and serves it until it ends. Returns the refusal if that is impossible.
+pub(super) async fn serve(
+    host: &Arc<Host>,
+    socket: UnixStream,
+    attach: Attach,
+    passed: Passed,
+) -> Result<(), (UnixStream, String)> {
+    let refuse = |socket, reason: &str| Err((socket, reason.to_owned()));
+    if *host.clients.count().borrow() >= MAX_CLIENTS {
+        return refuse(socket, "it has too many clients");
+    }
+    let Some(streams) = PassedStreams::new(&passed.stdin, &passed.stdout) else {
+        return refuse(socket, "stdin and stdout are neither pipes nor sockets");
+    };
+    let loaded = match load(host, &attach, passed.journal).await {
+        Ok(loaded) => loaded,
+        Err(reason) => return refuse(socket, &reason),
+    };
+    let (loaded, replay) = loaded;
+    let fingerprint = loaded.fingerprint;
+    let workbench = match host.open(loaded.config) {
+        Ok(workbench) => workbench,
+        Err(reason) => return refuse(socket, reason),
+    };
+    host.say(&socket, &HostAnswer::Attached).await;
+    let socket = Arc::new(socket);
+    let journal = match journal(host, &socket) {
+        Ok(journal) => Arc::new(journal),
+        Err(error) => {
+            tracing::warn!("cannot make the journal of a client: {error}");
+            return Ok(());
+        }
+    };
+    let number = host.clients.next_number();
+    let (client, mut client_streams) = AttachedClient::new(&workbench, number, streams, journal);
+    client_streams.replay = replay;
+    let client = Arc::new(client);
+    // The host must not end before the process of the client knows how.
+    let _listed = host.clients.add(
+        number,
+        Client {
+            attach: attach.clone(),
+            attached: Arc::clone(&client),
+            view: workbench.view(),
+            since: Instant::now(),
+        },
+    );
+    (host.options.follow)(&workbench, &attach, fingerprint);
+    let end = serve_until_end(host, client, client_streams, &socket).await;
+    workbench.leave().await;
+    (host.options.forget)(workbench.view());
+    host.say(&socket, &end).await;
+    Ok(())
+}
+
+async fn serve_until_end(
+    host: &Arc<Host>,
+    client: Arc<AttachedClient>,
+    streams: ClientStreams,
+    socket: &Arc<UnixStream>,
+) -> HostAnswer {
+    let gone = CancellationToken::new();
+    let ends = EndSignals {
+        stop: host.stop.clone(),
+        gone: gone.clone(),
+    };
+    let watching = watch_process(Arc::clone(socket), gone);
+    let served = host.tasks.spawn(Arc::clone(&client).serve(streams, ends));
+    drop(client);
+    let served = tokio::select! {
+        served = served => served,
+        never = watching => match never {},
+    };
+    match served {
+        _ if host.stop.is_cancelled() => HostAnswer::Stopped,
+        Ok(ServeEnd::Unread) => HostAnswer::Ended { code: EXIT_UNREAD },
+        Ok(ServeEnd::Closed) | Err(_) => HostAnswer::Ended { code: 0 },
+    }
+}
+
+/// The configuration of a client, and the state that an earlier host left.
+pub(super) type LoadedClient = (Loaded, Option<Replay>);
+
+/// Loads the configuration for a client, and the journal of an earlier host, off the event loop.
+async fn load(
+    host: &Arc<Host>,
+    attach: &Attach,
+    journal: Option<OwnedFd>,
+) -> Result<LoadedClient, String> {
+    let (host, attach) = (Arc::clone(host), attach.clone());
+    let loaded = run_blocking(move || {
+        host.place.bound_log();
+        let loaded = (host.options.load)(&attach)?;
+        let replay = journal.map(|file| replay(&File::from(file))).transpose();
+        let replay = replay.map_err(|error| format!("cannot read the journal: {error}"))?;
+        Ok((loaded, replay))
+    });
+    loaded.await.map_err(|error| error.to_string())?
+}
+
+fn journal(host: &Host, socket: &Arc<UnixStream>) -> std::io::Result<Journal> {
+    let (place, socket) = (host.place.clone(), Arc::clone(socket));
+    Journal::new(
+        Box::new(move || place.nameless_file()),
+        Box::new(move |file| {
+            let line = link::line(&HostAnswer::Journal);
+            // The line is short: it is sent whole or not at all.
+            let sent = link::send(socket.as_fd(), &line, &[file.as_fd()]);
+            sent.is_ok_and(|count| count == line.len())
+        }),
+    )
+}
+
+/// Waits for the end of the process that waits for this client, and reports it.
+async fn watch_process(
+    socket: Arc<UnixStream>,
+    gone: CancellationToken,
+) -> std::convert::Infallible {
+    let mut inbox = Inbox::default();
+    loop {
+        let received = socket
+            .async_io(tokio::io::Interest::READABLE, || {
+                inbox.receive(socket.as_fd())
+            })
+            .await;
+        // The process sends nothing more, so that anything else is ignored.
+        while inbox.take().is_some() {}
+        if received.is_err() {
+            gone.cancel();
+            return std::future::pending().await;
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! A run: one worker, the calls that its script makes, and the time that it has.
+
+use std::{future::pending, sync::Arc, time::Duration};
+
+use rawjson::{ObjectText, RawJson};
+use script::{End, FromWorker, Limits, Position, Request, ToWorker, tool_name};
+use serde_json::value::RawValue;
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::{Instant, sleep_until},
+};
+
+use super::{
+    caller::{ScriptCaller, SharedRun},
+    inner_call::InnerCall,
+};
+use crate::{
+    call::{CallContext, ClientHandle, ReportedProgress},
+    contain::contain,
+    scripts::{RunSlot, StartError, Worker, WorkerGone},
+    wire,
+    workbench::{Workbench, count},
+};
+
+/// The bounds of a script.
+pub(super) const LIMITS: Limits = Limits {
+    cpu_ms: 2000,
+    heap_bytes: 64 * 1024 * 1024,
+    stack_bytes: 512 * 1024,
+    calls: 100,
+    result_bytes: 32 * 1024,
+    log_bytes: 8 * 1024,
+};
+
+/// The bytes of all results that a script gets.
+const MAX_TOTAL_RESULT_BYTES: usize = 16 * 1024 * 1024;
+/// A run that takes longer reports its progress.
+const QUIET_TIME: Duration = Duration::from_secs(10);
+/// The time between two reports.
+const REPORT_INTERVAL: Duration = Duration::from_secs(5);
+/// The number of random bytes in the id of a run.
+const ID_BYTES: usize = 6;
+
+/// The outcome of a run.
+pub(crate) struct RunReport {
+    pub(super) end: RunEnd,
+    /// The lines that the script has logged.
+    pub(crate) logs: Vec<String>,
+    pub(super) calls: Vec<CallRecord>,
+    pub(super) duration: Duration,
+}
+
+/// The way in which a run ended.
+pub(super) enum RunEnd {
+    /// The script ended.
+    Script(End),
+    /// The worker ended before its script.
+    WorkerGone(WorkerGone),
+    TimeLimit(Duration),
+}
+
+/// A call of the script.
+pub(super) struct CallRecord {
+    /// The function as a script writes it.
+    pub(super) name: String,
+    pub(super) at: Option<Position>,
+    pub(super) writes: bool,
+    pub(super) state: CallState,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallState {
+    Running,
+    Completed,
+    /// It failed; true if it may have had an effect.
+    Failed {
+        is_unknown: bool,
+    },
+}
+
+/// Runs a script to its end. Dropping the future kills the worker and cancels the calls.
+pub(crate) async fn run_script(
+    workbench: &Arc<Workbench>,
+    code: &str,
+    time_limit: Duration,
+    context: &CallContext,
+) -> Result<RunReport, StartError> {
+    let (worker, slot) = workbench.scripts().take()?;
+    let shared = Arc::new(SharedRun {
+        id: new_id(),
+        open_questions: watch::channel(0).0,
+    });
+    let caller: Arc<dyn ClientHandle> = Arc::new(ScriptCaller {
+        client: Arc::clone(&context.client),
+        run: Arc::clone(&shared),
+    });
+    worker.send(&ToWorker::Run {
+        code: code.into(),
+        limits: LIMITS,
+    });
+    let mut run = Run {
+        workbench: Arc::clone(workbench),
+        worker,
+        _slot: slot,
+        caller,
+        context,
+        running: JoinSet::new(),
+        calls: Vec::new(),
+        logs: Vec::new(),
+        received: 0,
+        began: Instant::now(),
+    };
+    let end = run
+        .drive(time_limit, shared.open_questions.subscribe())
+        .await;
+    let report = RunReport {
+        end,
+        logs: run.logs,
+        calls: run.calls,
+        duration: run.began.elapsed(),
+    };
+    // The next run shall find a worker, but the client of this one need not wait for it.
+    let workbench = Arc::clone(workbench);
+    let pool = Arc::clone(&workbench);
+    workbench.spawn(async move { pool.scripts().warm_up() });
+    Ok(report)
+}
+
+struct Run<'a> {
+    workbench: Arc<Workbench>,
+    worker: Worker,
+    _slot: RunSlot,
+    caller: Arc<dyn ClientHandle>,
+    context: &'a CallContext,
+    running: JoinSet<Finished>,
+    calls: Vec<CallRecord>,
+    logs: Vec<String>,
+    /// The bytes of the results that the script got.
+    received: usize,
+    began: Instant,
+}
+
+/// A call that has ended.
+struct Finished {
+    /// Its place among the calls of the run.
+    at: usize,
+    id: u32,
+    result: Result<RawJson, script::Failure>,
+}
+
+impl Run<'_> {
+    /// Answers the worker until the script ends, or its time.
+    async fn drive(
+        &mut self,
+        time_limit: Duration,
+        mut questions: watch::Receiver<usize>,
+    ) -> RunEnd {
+        let mut clock = Clock::new(time_limit);
+        let mut next_report = self.began + QUIET_TIME;
+        loop {
+            tokio::select! {
+                message = self.worker.next() => match message {
+                    Ok(FromWorker::Ready) => {}
+                    Ok(FromWorker::Log(line)) => self.log(line),
+                    Ok(FromWorker::Call(request)) => self.take(request),
+                    Ok(FromWorker::End(end)) => return RunEnd::Script(end),
+                    Err(gone) => return RunEnd::WorkerGone(gone),
+                },
+                Some(Ok(finished)) = self.running.join_next() => self.finish(finished),
+                () = clock.over() => return RunEnd::TimeLimit(time_limit),
+                Ok(()) = questions.changed() => clock.run_if(*questions.borrow_and_update() == 0),
+                () = sleep_until(next_report) => {
+                    self.report();
+                    next_report += REPORT_INTERVAL;
+                }
+            }
+        }
+    }
+
+    fn log(&mut self, line: String) {
+        // The worker bounds the output too, but a worker that was taken over would not.
+        let logged: usize = self.logs.iter().map(|line| line.len() + 1).sum();
+        if logged + line.len() <= LIMITS.log_bytes + 100 {
+            self.logs.push(line);
+        }
+    }
+
+    /// Takes a call of the script.
+    fn take(&mut self, request: Request) {
+        let Request {
+            id,
+            called,
+            arguments,
+            at,
+        } = request;
+        // The worker keeps this bound too, as long as it is ours.
+        if self.calls.len() >= LIMITS.calls as usize {
+            let failure = limit_reached();
+            return self.worker.send(&ToWorker::Failed { id, failure });
+        }
+        let name = function_name(&called);
+        let arguments = RawJson::trusted(arguments.get().to_owned().into());
+        let call = InnerCall::new(&self.workbench, &called, arguments);
+        let (state, writes) = match &call {
+            Ok(call) => (CallState::Running, call.writes(&self.workbench)),
+            Err(_) => (CallState::Failed { is_unknown: false }, false),
+        };
+        let place = self.calls.len();
+        self.calls.push(CallRecord {
+            name,
+            at,
+            writes,
+            state,
+        });
+        match call {
+            Ok(call) => self.begin(place, id, call),
+            Err(failure) => self.worker.send(&ToWorker::Failed { id, failure }),
+        }
+    }
+
+    /// Begins a call. All calls of a run are made at once; each server has its own bound.
+    fn begin(&mut self, at: usize, id: u32, call: InnerCall) {
+        let context = CallContext {
+            client: Arc::clone(&self.caller),
+            meta: self.context.meta.clone(),
+            retry: None,
+            progress: ReportedProgress::default(),
+            span: None,
+        };
+        let made = call.make(Arc::clone(&self.workbench), context);
+        self.running.spawn(async move {
+            let result = contain(made).await;
+            let result = result.unwrap_or_else(|panicked| Err(internal(&panicked.to_string())));
+            Finished { at, id, result }
+        });
+    }
+
+    /// Gives the script the result of a call.
+    fn finish(&mut self, finished: Finished) {
+        let Finished { at, id, result } = finished;
+        self.calls[at].state = match &result {
+            Ok(_) => CallState::Completed,
+            Err(failure) => CallState::Failed {
+                is_unknown: failure.outcome.as_deref() == Some("unknown"),
+            },
+        };
+        let value = result.and_then(|json| {
+            self.received += json.as_bytes().len();
+            if self.received > MAX_TOTAL_RESULT_BYTES {
+                return Err(too_much());
+            }
+            RawValue::from_string(json.as_str().to_owned())
+                .map_err(|_| internal("the result is not valid JSON"))
+        });
+        match value {
+            Ok(value) => self.worker.send(&ToWorker::Value { id, value: &value }),
+            Err(failure) => self.worker.send(&ToWorker::Failed { id, failure }),
+        }
+    }
+
+    /// Tells a client that wants progress how far the run is.
+    fn report(&self) {
+        let client = &self.context.client;
+        let Some(token) = client.progress_token() else {
+            return;
+        };
+        let is = |state: CallState| self.calls.iter().filter(|it| it.state == state).count();
+        let completed = count(is(CallState::Completed), "call");
+        let message = format!("{completed} completed, {} running", is(CallState::Running));
+        let params = ObjectText::new()
+            .raw("progressToken", &token)
+            .member("progress", &self.began.elapsed().as_secs())
+            .member("message", &message);
+        client.notify(wire::notification(
+            "notifications/progress",
+            Some(&params.finish()),
+        ));
+    }
+}
+
+/// The time of a run. It stands still while the client is asked.
+struct Clock {
+    left: Duration,
+    /// The moment since which it runs; `None` while it stands still.
+    since: Option<Instant>,
+}
+
+impl Clock {
+    fn new(left: Duration) -> Self {
+        Self {
+            left,
+            since: Some(Instant::now()),
+        }
+    }
+
+    fn run_if(&mut self, runs: bool) {
+        if let Some(since) = self.since.take() {
+            self.left = self.left.saturating_sub(since.elapsed());
+        }
+        self.since = runs.then(Instant::now);
+    }
+
+    /// Waits until the time is over. Cancel-safe.
+    async fn over(&self) {
+        match self.since {
+            Some(since) => sleep_until(since + self.left).await,
+            None => pending().await,
+        }
+    }
+}
+
+/// Returns a function as a script writes it.
+fn function_name(called: &script::Called) -> String {
+    match called {
+        script::Called::Tool { server, tool } => tool_name(server, tool),
+        script::Called::Search => "tools.search".to_owned(),
+        script::Called::Describe => "tools.describe".to_owned(),
+        script::Called::ReadResult => "results.read".to_owned(),
+    }
+}
+
+fn limit_reached() -> script::Failure {
+    script::Failure {
+        code: "call_limit".to_owned(),
+        outcome: Some("not_sent".to_owned()),
+        message: format!("Tool call limit {} reached", LIMITS.calls),
+    }
+}
+
+fn too_much() -> script::Failure {
+    script::Failure {
+        code: "result_too_large".to_owned(),
+        outcome: None,
+        message: format!(
+            "the results of this run are larger than {} MB together: ask for less",
+            MAX_TOTAL_RESULT_BYTES / (1024 * 1024)
+        ),
+    }
+}
+
+fn internal(message: &str) -> script::Failure {
+    script::Failure {
+        code: "internal_error".to_owned(),
+        outcome: Some("unknown".to_owned()),
+        message: message.to_owned(),
+    }
+}
+
+fn new_id() -> Arc<str> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes[8 - ID_BYTES..]).expect("the system has random numbers");
+    format!("{:012x}", u64::from_be_bytes(bytes)).into()
+}

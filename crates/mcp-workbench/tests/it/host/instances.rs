@@ -1,0 +1,224 @@
+//! Which clients share an instance of a server.
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::Machine;
+use crate::{
+    asking_back::asks,
+    harness::{Script, Setup, TIMEOUT, poll},
+};
+
+/// A machine whose server `fs` has more keys in its entry.
+fn machine(keys: &Value) -> Machine {
+    let setup = Setup::new().toolbox("dev", "Development tools");
+    Machine::new(setup.server_with("fs", &Script::named(&["one"]), keys))
+}
+
+/// Returns how many processes two clients in two folders, and with two values of `TOKEN`, start.
+fn processes(keys: &Value, folders: [&str; 2], tokens: [&str; 2]) -> usize {
+    let machine = machine(keys);
+    let clients: Vec<_> = std::iter::zip(folders, tokens)
+        .map(|(folder, token)| {
+            let folder = machine.path(folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            let mut command = machine.command();
+            command.current_dir(folder).env("TOKEN", token);
+            let mut client = super::Client::spawn(command);
+            client.initialize();
+            client.open();
+            client
+        })
+        .collect();
+    let count = machine.journal().pids().len();
+    drop(clients);
+    count
+}
+
+#[test]
+fn an_instance_is_shared_if_everything_that_defines_it_is_equal() {
+    let token = json!({"T": "${TOKEN}"});
+    let rows = [
+        (json!({}), ["a", "a"], ["1", "1"], 1),
+        (json!({}), ["a", "b"], ["1", "1"], 2),
+        (json!({"cwd": "."}), ["a", "b"], ["1", "2"], 1),
+        (json!({"cwd": ".", "env": token}), ["a", "a"], ["1", "1"], 1),
+        (json!({"cwd": ".", "env": token}), ["a", "a"], ["1", "2"], 2),
+        (
+            json!({"cwd": ".", "args": ["${TOKEN}"]}),
+            ["a", "a"],
+            ["1", "2"],
+            2,
+        ),
+        (json!({"share": "machine"}), ["a", "b"], ["1", "1"], 1),
+        (
+            json!({"share": "machine", "env": token}),
+            ["a", "b"],
+            ["1", "2"],
+            2,
+        ),
+        (
+            json!({"share": "project", "cwd": "."}),
+            ["a", "a"],
+            ["1", "1"],
+            1,
+        ),
+        (
+            json!({"share": "project", "cwd": "."}),
+            ["a", "b"],
+            ["1", "1"],
+            2,
+        ),
+        (
+            json!({"share": "client", "cwd": "."}),
+            ["a", "a"],
+            ["1", "1"],
+            2,
+        ),
+    ];
+    for (keys, folders, tokens, expected) in rows {
+        assert_eq!(
+            processes(&keys, folders, tokens),
+            expected,
+            "{keys} {folders:?} {tokens:?}"
+        );
+    }
+}
+
+#[test]
+fn a_server_runs_in_the_folder_and_with_the_values_of_its_client() {
+    let machine = machine(&json!({"env": {"T": "${TOKEN}"}}));
+    for (folder, token) in [("a", "first"), ("b", "second")] {
+        let directory = machine.path(folder);
+        std::fs::create_dir_all(&directory).unwrap();
+        let mut command = machine.command();
+        command.current_dir(&directory).env("TOKEN", token);
+        let mut client = super::Client::spawn(command);
+        client.initialize();
+        client.open();
+        let pid = *machine.journal().pids().last().unwrap();
+        let cwd = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap();
+        assert_eq!(cwd, directory.canonicalize().unwrap());
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
+        let environment = String::from_utf8_lossy(&environment);
+        assert!(
+            environment.contains(&format!("T={token}\0")),
+            "{environment}"
+        );
+    }
+}
+
+#[test]
+fn ps_says_why_servers_of_one_name_are_apart() {
+    let machine = machine(&json!({"env": {"T": "${TOKEN}"}, "cwd": "."}));
+    let clients: Vec<_> = ["1", "2"]
+        .map(|token| {
+            let mut command = machine.command();
+            command.env("TOKEN", token);
+            let mut client = super::Client::spawn(command);
+            client.initialize();
+            client.open();
+            client
+        })
+        .into();
+    let host = machine.host();
+    let reasons: Vec<&Value> = host["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["apart"])
+        .collect();
+    assert_eq!(reasons, ["variables differ: T", "variables differ: T"]);
+    assert!(!machine.run(&["ps"]).contains("TOKEN"));
+    drop(clients);
+}
+
+#[test]
+fn a_server_that_asks_back_is_kept_for_one_client() {
+    let script = asks("roots/list", "{}");
+    let setup = Setup::new().toolbox("dev", "Development tools");
+    let machine = Machine::new(setup.server_with("fs", &script, &json!({"cwd": "."})));
+    let mut one = machine.start();
+    one.initialize_with(&json!({"roots": {}}));
+    one.open();
+    let mut other = machine.connect();
+    other.open();
+    assert_eq!(machine.journal().pids().len(), 1);
+    let id = one.send_use("ask", "{}");
+    let question = one.next();
+    assert_eq!(question.method.as_deref(), Some("roots/list"));
+    let answer = format!(
+        r#"{{"jsonrpc":"2.0","id":{},"result":{{"roots":[{{"uri":"file:///one"}}]}}}}"#,
+        question.id().unwrap()
+    );
+    one.send(&answer);
+    assert!(one.response(&id).raw_result().contains("file:///one"));
+    // The other client has a process of its own from now on, and so has a new one.
+    let apart = poll(TIMEOUT, || {
+        let host = machine.host();
+        (host["servers"].as_array().unwrap().len() == 2).then_some(())
+    });
+    assert!(apart.is_some(), "the server was separated");
+    other.use_tool("ask", "{}");
+    assert_eq!(machine.journal().pids().len(), 2);
+    let mut late = machine.connect();
+    late.open();
+    let started = poll(TIMEOUT, || {
+        (machine.journal().pids().len() == 3).then_some(())
+    });
+    assert!(started.is_some(), "a new client has a process of its own");
+}
+
+#[test]
+fn a_server_that_asked_back_in_an_earlier_run_is_not_shared() {
+    let script = asks("roots/list", "{}");
+    let setup = Setup::new().toolbox("dev", "Development tools");
+    let machine = Machine::new(setup.server_with("fs", &script, &json!({"cwd": "."})));
+    let mut first = machine.connect();
+    first.open();
+    first.use_tool("ask", "{}");
+    assert!(first.finish().success());
+    machine.run(&["stop"]);
+    machine.wait_clean();
+    let before = machine.journal().pids().len();
+    let mut clients = [machine.connect(), machine.connect()];
+    for client in &mut clients {
+        client.open();
+    }
+    let started = poll(TIMEOUT, || {
+        (machine.journal().pids().len() == before + 2).then_some(())
+    });
+    assert!(started.is_some(), "{:?}", machine.journal().pids());
+}
+
+#[test]
+fn a_changed_file_reaches_every_client() {
+    let script = Script::named(&["one", "two"]).answers("two", r#"{"content":[]}"#);
+    let machine = Machine::one(&script);
+    let mut clients = [machine.connect(), machine.connect()];
+    for client in &mut clients {
+        client.open();
+    }
+    let text = std::fs::read_to_string(machine.setup.config()).unwrap();
+    let mut config: Value = serde_json::from_str(&text).unwrap();
+    config["toolboxes"]["dev"]["mcpServers"]["fs"]["toolFilters"] = json!(["one"]);
+    std::fs::write(machine.setup.config(), config.to_string()).unwrap();
+    for client in &mut clients {
+        let denied = poll(TIMEOUT, || {
+            let result = client.use_tool("two", "{}");
+            result.failed().then(|| result.error().to_owned())
+        });
+        let denied = denied.expect("the filter is applied");
+        assert!(denied.contains("'two' not found"), "{denied}");
+        assert!(!client.open().failed());
+    }
+    // Both clients use the new server.
+    let host = machine.host();
+    let users: Vec<&Value> = host["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["clients"])
+        .collect();
+    assert!(users.contains(&&json!([1, 2])), "{users:?}");
+}

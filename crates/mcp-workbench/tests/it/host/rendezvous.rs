@@ -1,0 +1,204 @@
+//! How a client finds the host, and what it does if there is no safe way to one.
+
+use std::{
+    fs,
+    os::unix::{
+        fs::{PermissionsExt, symlink},
+        net::UnixListener,
+    },
+};
+
+use pretty_assertions::assert_eq;
+use rustix::process::Signal;
+
+use super::{Client, Machine, host_processes, pid};
+use crate::harness::{Script, Setup, kill};
+
+fn machine() -> Machine {
+    Machine::one(&Script::named(&["one"]).answers("one", r#"{"content":[]}"#))
+}
+
+/// Checks that a client is served by its own process, which says why in one line.
+fn check_alone(mut client: Client, reason: &str) {
+    client.initialize();
+    client.open();
+    assert!(!client.use_tool("one", "{}").failed());
+    let stderr = client.stderr();
+    let said: Vec<&str> = stderr
+        .lines()
+        .filter(|line| line.contains("serving alone"))
+        .collect();
+    let [line] = said[..] else {
+        panic!("one line about it: {stderr}");
+    };
+    assert!(line.contains(reason), "{line}");
+    assert!(client.finish().success());
+}
+
+#[test]
+fn a_hundred_clients_at_once_make_one_host() {
+    let machine = machine();
+    let mut clients: Vec<Client> = (0..100).map(|_| machine.start()).collect();
+    for client in &mut clients {
+        client.initialize();
+    }
+    assert_eq!(host_processes(&machine).len(), 1);
+    let host = machine.host();
+    assert_eq!(host["clients"].as_array().unwrap().len(), 100);
+    for client in &mut clients {
+        client.open();
+    }
+    assert_eq!(machine.journal().pids().len(), 1);
+    for client in clients {
+        assert!(client.finish().success());
+    }
+}
+
+#[test]
+fn a_stale_socket_is_taken_over() {
+    let machine = machine();
+    let client = machine.connect();
+    let host = machine.host_pid();
+    drop(client);
+    kill(host, Signal::KILL);
+    assert_eq!(super::sockets(&machine.place()), ["host.sock"]);
+    let mut client = machine.connect();
+    client.open();
+    assert_ne!(machine.host_pid(), host);
+}
+
+#[test]
+fn options_override_the_configuration() {
+    let machine = machine();
+    let mut alone = machine.command();
+    alone.args(["serve", "--alone"]);
+    let mut alone = Client::spawn(alone);
+    alone.initialize();
+    assert_eq!(machine.hosts(), Vec::<serde_json::Value>::new());
+    let setup = Setup::one(&Script::named(&["one"]));
+    let runtime = setup.path("run");
+    fs::create_dir(&runtime).unwrap();
+    let setup = setup.env("XDG_RUNTIME_DIR", runtime.to_str().unwrap());
+    setup.write_config();
+    let other = Machine { setup };
+    let mut shared = other.command();
+    shared.args(["serve", "--shared"]);
+    let mut shared = Client::spawn(shared);
+    shared.initialize();
+    assert_eq!(other.hosts().len(), 1);
+}
+
+#[test]
+fn a_client_in_native_mode_is_attached_with_its_toolbox() {
+    let machine = machine();
+    let mut command = machine.command();
+    command.args(["serve", "--native", "dev"]);
+    let mut client = Client::spawn(command);
+    client.initialize();
+    let tools = client.ask("tools/list", "{}").result();
+    assert_eq!(tools["tools"][0]["name"], "one");
+    assert_eq!(machine.host()["clients"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_host_that_does_not_respond_is_left_alone() {
+    let machine = machine();
+    let first = machine.connect();
+    let host = machine.host_pid();
+    kill(host, Signal::STOP);
+    check_alone(machine.start(), "did not respond within 300 ms");
+    kill(host, Signal::CONT);
+    assert_eq!(machine.host_pid(), host);
+    drop(first);
+}
+
+#[test]
+fn an_unsafe_runtime_directory_is_not_used() {
+    type Prepare = fn(&Machine);
+    let rows: [(Prepare, &str); 4] = [
+        (
+            |machine| {
+                let mode = fs::Permissions::from_mode(0o777);
+                fs::set_permissions(machine.path("run"), mode).unwrap();
+            },
+            "is accessible to others",
+        ),
+        (
+            |machine| {
+                let root = machine.path("run/mcp-workbench");
+                fs::create_dir(&root).unwrap();
+                fs::set_permissions(&root, fs::Permissions::from_mode(0o755)).unwrap();
+            },
+            "is accessible to others",
+        ),
+        (
+            |machine| {
+                fs::create_dir(machine.path("elsewhere")).unwrap();
+                symlink(machine.path("elsewhere"), machine.path("run/mcp-workbench")).unwrap();
+            },
+            "is not a folder",
+        ),
+        (
+            |machine| fs::remove_dir(machine.path("run")).unwrap(),
+            "cannot be used as the folder of the host",
+        ),
+    ];
+    for (prepare, reason) in rows {
+        let machine = machine();
+        prepare(&machine);
+        check_alone(machine.start(), reason);
+    }
+}
+
+#[test]
+fn a_hostile_socket_gets_nothing() {
+    let machine = machine();
+    // The folder is made by the first host.
+    drop(machine.connect());
+    machine.run(&["stop"]);
+    machine.wait_clean();
+    let place = machine.place();
+    let lock = fs::File::open(place.join("lock")).unwrap();
+    lock.lock().unwrap();
+    // A file, a link, and a socket whose process says nothing useful.
+    fs::write(place.join("host.sock"), "").unwrap();
+    check_alone(machine.start(), "permission denied");
+    fs::remove_file(place.join("host.sock")).unwrap();
+    let listener = UnixListener::bind(place.join("host.sock")).unwrap();
+    let stranger = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        std::io::Write::write_all(&mut socket, b"{\"hello\":\"there\"}\n").unwrap();
+        let mut received = Vec::new();
+        std::io::Read::read_to_end(&mut socket, &mut received).unwrap();
+        received
+    });
+    check_alone(machine.start(), "something else than expected");
+    assert_eq!(stranger.join().unwrap(), b"");
+}
+
+#[test]
+fn strange_requests_do_not_hurt_the_host() {
+    let machine = machine();
+    let mut client = machine.connect();
+    client.open();
+    let socket = machine.place().join("host.sock");
+    let lines: [&[u8]; 6] = [
+        b"",
+        b"\n",
+        b"not json\n",
+        b"{\"verb\":\"dance\"}\n",
+        b"{\"verb\":\"attach\"}\n",
+        br#"{"verb":"attach","build":{"version":"1"},"config":"/x","fingerprint":"","folder":"/","variables":[],"pid":1}
+"#,
+    ];
+    for line in lines {
+        let mut stranger = std::os::unix::net::UnixStream::connect(&socket).unwrap();
+        std::io::Write::write_all(&mut stranger, line).unwrap();
+        stranger.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        std::io::Read::read_to_string(&mut stranger, &mut answer).unwrap();
+        assert!(answer.starts_with("{\"link\":1,"), "{answer}");
+    }
+    assert!(!client.use_tool("one", "{}").failed());
+    assert_eq!(pid(&machine.host()), machine.host_pid());
+}

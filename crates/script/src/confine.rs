@@ -1,0 +1,178 @@
+//! Takes from the worker everything that it does not need, before the script arrives. Whatever a script makes the engine
+//! do, the process can only compute, read its stdin and write its stdout.
+//!
+//! On Linux: resource limits, no new privileges, Landlock (where the kernel has it) and a list of permitted system calls;
+//! any other system call ends the process. On other Unix systems there are resource limits only, and on other systems
+//! there are no scripts.
+
+use thiserror::Error;
+
+/// The CPU time after which the system ends the worker, in seconds. A script that stays inside one native function is
+/// not interrupted by the engine, so this must be a bound of the system.
+#[cfg(unix)]
+const CPU_SECONDS: u64 = 3;
+/// The address space of the worker. The bound on the heap of the script is much lower.
+#[cfg(unix)]
+const ADDRESS_SPACE_BYTES: u64 = 512 * 1024 * 1024;
+
+/// Reasons why the worker could not be confined. It does not run a script then.
+#[derive(Debug, Error)]
+pub(crate) enum ConfineError {
+    #[cfg(unix)]
+    #[error("cannot limit the worker: {0}")]
+    Limit(#[from] rustix::io::Errno),
+    #[cfg(target_os = "linux")]
+    #[error("cannot restrict access to files: {0}")]
+    Landlock(#[from] landlock::RulesetError),
+    #[cfg(target_os = "linux")]
+    #[error("cannot restrict system calls: {0}")]
+    Seccomp(#[from] seccompiler::Error),
+    #[cfg(target_os = "linux")]
+    #[error("cannot restrict system calls: {0}")]
+    SeccompFilter(#[from] seccompiler::BackendError),
+    #[cfg(not(unix))]
+    #[error("scripts are not supported on this system")]
+    Unsupported,
+}
+
+/// Confines this process for the rest of its life.
+#[cfg(unix)]
+pub(crate) fn confine() -> Result<(), ConfineError> {
+    limit_resources()?;
+    #[cfg(target_os = "linux")]
+    linux::restrict()?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn confine() -> Result<(), ConfineError> {
+    Err(ConfineError::Unsupported)
+}
+
+#[cfg(unix)]
+fn limit_resources() -> Result<(), ConfineError> {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let limits = [
+        (Resource::Cpu, CPU_SECONDS),
+        (Resource::As, ADDRESS_SPACE_BYTES),
+        (Resource::Fsize, 0),
+        (Resource::Core, 0),
+        (Resource::Nproc, 0),
+    ];
+    for (resource, limit) in limits {
+        // The signal at the lower bound on CPU time says why; the one at the upper bound does not.
+        let spare = u64::from(resource == Resource::Cpu);
+        setrlimit(
+            resource,
+            Rlimit {
+                current: Some(limit),
+                maximum: Some(limit + spare),
+            },
+        )?;
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use landlock::{ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, Scope};
+    use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
+    use seccompiler::{
+        SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+        SeccompRule, TargetArch, apply_filter,
+    };
+
+    use super::ConfineError;
+
+    pub(super) fn restrict() -> Result<(), ConfineError> {
+        // A script that computes does not notice that its host was killed.
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        deny_files_and_network()?;
+        // Landlock needed a descriptor; from here on there are no new ones.
+        setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: Some(0),
+                maximum: Some(0),
+            },
+        )?;
+        deny_system_calls()
+    }
+
+    /// Denies every access to files and the network, as far as the kernel supports it. It is the second line: the list of
+    /// system calls has none that opens anything.
+    fn deny_files_and_network() -> Result<(), ConfineError> {
+        let newest = ABI::V6;
+        Ruleset::default()
+            .handle_access(AccessFs::from_all(newest))?
+            .handle_access(AccessNet::from_all(newest))?
+            .scope(Scope::from_all(newest))?
+            .create()?
+            .restrict_self()?;
+        Ok(())
+    }
+
+    fn deny_system_calls() -> Result<(), ConfineError> {
+        let filter = SeccompFilter::new(
+            permitted()?.into_iter().collect(),
+            SeccompAction::KillProcess,
+            SeccompAction::Allow,
+            TargetArch::try_from(std::env::consts::ARCH)?,
+        )?;
+        let program: seccompiler::BpfProgram = filter.try_into()?;
+        // This also forbids new privileges.
+        apply_filter(&program)?;
+        Ok(())
+    }
+
+    /// Returns the permitted system calls: reading stdin, writing stdout and stderr, memory without execution, the clock,
+    /// and the end of the process.
+    fn permitted() -> Result<Vec<(i64, Vec<SeccompRule>)>, ConfineError> {
+        let descriptor = |number: u64| {
+            let is = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, number)?;
+            SeccompRule::new(vec![is])
+        };
+        let masked = |argument: u8, mask: i32, value: i32| {
+            let (mask, value) = (
+                u64::from(mask.unsigned_abs()),
+                u64::from(value.unsigned_abs()),
+            );
+            let operator = SeccompCmpOp::MaskedEq(mask);
+            SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
+        };
+        let not_executable = || masked(2, libc::PROT_EXEC, 0);
+        let anonymous = masked(3, libc::MAP_ANONYMOUS, libc::MAP_ANONYMOUS)?;
+        let mut permitted = vec![
+            (libc::SYS_read, vec![descriptor(0)?]),
+            (libc::SYS_write, vec![descriptor(1)?, descriptor(2)?]),
+            (
+                libc::SYS_mmap,
+                vec![SeccompRule::new(vec![not_executable()?, anonymous])?],
+            ),
+            (
+                libc::SYS_mprotect,
+                vec![SeccompRule::new(vec![not_executable()?])?],
+            ),
+        ];
+        let plain = [
+            libc::SYS_brk,
+            libc::SYS_munmap,
+            libc::SYS_mremap,
+            libc::SYS_madvise,
+            libc::SYS_futex,
+            libc::SYS_clock_gettime,
+            libc::SYS_gettimeofday,
+            libc::SYS_getrandom,
+            libc::SYS_sched_yield,
+            libc::SYS_sigaltstack,
+            libc::SYS_rt_sigaction,
+            libc::SYS_rt_sigprocmask,
+            libc::SYS_rt_sigreturn,
+            libc::SYS_restart_syscall,
+            libc::SYS_exit,
+            libc::SYS_exit_group,
+        ];
+        permitted.extend(plain.map(|call| (call, Vec::new())));
+        Ok(permitted)
+    }
+}

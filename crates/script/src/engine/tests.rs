@@ -1,0 +1,261 @@
+use std::{cell::RefCell, convert::Infallible, rc::Rc};
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::*;
+
+const LIMITS: Limits = Limits {
+    // All tests of a process share its CPU time.
+    cpu_ms: 1000,
+    heap_bytes: 32 * 1024 * 1024,
+    stack_bytes: 512 * 1024,
+    calls: 5,
+    result_bytes: 1000,
+    log_bytes: 50,
+};
+
+/// Runs a script whose calls are answered with their arguments, or fail if the tool is `fail`. Returns its end and what
+/// it sent.
+fn run(code: &str) -> (End, Vec<Value>) {
+    let outgoing: Outgoing = Rc::new(RefCell::new(Vec::new()));
+    let mut sent = Vec::new();
+    let engine = Engine::new().unwrap();
+    let end = engine.run(code, &LIMITS, &outgoing, |settle| {
+        let messages: Vec<_> = outgoing.borrow_mut().drain(..).collect();
+        for message in messages {
+            sent.push(serde_json::to_value(&message).unwrap());
+            let FromWorker::Call(Request {
+                id,
+                called,
+                arguments,
+                ..
+            }) = message
+            else {
+                continue;
+            };
+            match called {
+                Called::Tool { tool, .. } if tool == "fail" => settle(Answer::Failed {
+                    id,
+                    failure: &Failure {
+                        code: "gone".into(),
+                        outcome: Some("unknown".into()),
+                        message: "it is gone".into(),
+                    },
+                }),
+                _ => settle(Answer::Value {
+                    id,
+                    json: arguments.get(),
+                }),
+            }
+        }
+        Ok::<(), Infallible>(())
+    });
+    let rest = outgoing
+        .borrow_mut()
+        .drain(..)
+        .map(|it| serde_json::to_value(&it).unwrap())
+        .collect::<Vec<_>>();
+    sent.extend(rest);
+    (end.unwrap(), sent)
+}
+
+fn end(code: &str) -> Value {
+    serde_json::to_value(run(code).0).unwrap()
+}
+
+#[test]
+fn a_script_is_a_body_or_a_function() {
+    let cases = [
+        ("return 1 + 1", json!(2)),
+        (
+            "const a = await tools.x.y({a: 1}); return a",
+            json!({"a": 1}),
+        ),
+        (
+            "async () => { return await tools.x.y({b: 2}) }",
+            json!({"b": 2}),
+        ),
+        ("async () => 3;", json!(3)),
+        ("(function () { return 4 })", json!(4)),
+        ("function f() { return 5 }\nreturn f()", json!(5)),
+        ("(await tools.x.y({})); return 6", json!(6)),
+        (
+            "async function g() { return 7 }\nreturn await g()",
+            json!(7),
+        ),
+        (
+            "return await Promise.all([1, 2].map(n => tools.x.y({n})))",
+            json!([{"n": 1}, {"n": 2}]),
+        ),
+        (
+            "try { await tools.x.fail() } catch (e) { return [e instanceof ToolError, e.tool, e.code, e.outcome, e.message] }",
+            json!([true, "tools.x.fail", "gone", "unknown", "it is gone"]),
+        ),
+        (
+            "try { await tools['my-server']['do.it']({}); await tools['a b'].fail() } catch (e) { return e.tool }",
+            json!("tools[\"a b\"].fail"),
+        ),
+        (
+            "return [typeof fetch, typeof process, typeof require, typeof setTimeout, typeof ArrayBuffer, typeof Uint8Array, typeof SharedArrayBuffer, typeof WebAssembly, typeof performance]",
+            json!([
+                "undefined",
+                "undefined",
+                "undefined",
+                "undefined",
+                "undefined",
+                "undefined",
+                "undefined",
+                "undefined",
+                "undefined"
+            ]),
+        ),
+        (
+            "return JSON.stringify({t: tools.x}) + (await tools.x === undefined)",
+            json!("{\"t\":{}}false"),
+        ),
+    ];
+    for (code, value) in cases {
+        assert_eq!(end(code), json!({"value": value}), "{code}");
+    }
+}
+
+#[test]
+fn an_end_has_its_kind_and_place() {
+    let thrown = |name: &str, message: &str, line: u32, column: u32| json!({"thrown": {"name": name, "message": message, "at": {"line": line, "column": column}, "tool": null}});
+    let cases = [
+        (
+            "null.x",
+            thrown("TypeError", "cannot read property 'x' of null", 1, 1),
+        ),
+        (
+            "const a = 1;\n\n  a.b.c()",
+            thrown("TypeError", "cannot read property 'c' of undefined", 3, 3),
+        ),
+        ("throw new Error('no')", thrown("Error", "no", 1, 11)),
+        (
+            "throw 'text'",
+            json!({"thrown": {"name": "Error", "message": "text", "at": null, "tool": null}}),
+        ),
+        ("1", json!("undefined")),
+        (
+            "const a = {}; a.a = a; return a",
+            json!({"not_json": "circular reference"}),
+        ),
+        ("return 1n", json!({"not_json": "BigInt"})),
+        ("return {a: 1n}", json!({"not_json": "BigInt"})),
+        (
+            "return () => 1",
+            json!({"not_json": "a function or a symbol"}),
+        ),
+        ("return 'x'.repeat(2000)", json!({"too_large": 2002})),
+        ("await new Promise(() => {})", json!("deadlock")),
+        ("for (;;) {}", json!({"cpu_limit": {"at": null}})),
+        (
+            "try { for (;;) {} } catch { return 1 } finally { return 2 }",
+            json!({"cpu_limit": {"at": null}}),
+        ),
+        (
+            "return {get a() { for (;;) {} }}",
+            json!({"cpu_limit": {"at": null}}),
+        ),
+    ];
+    for (code, expected) in cases {
+        let mut end = end(code);
+        if let Some(at) = end.pointer_mut("/cpu_limit/at") {
+            *at = Value::Null;
+        }
+        assert_eq!(end, expected, "{code}");
+    }
+    let failed = end("const a = 1;\nawait tools.x.fail({})");
+    let at = json!({"line": 2, "column": 15});
+    assert_eq!(
+        failed,
+        json!({"thrown": {"name": "ToolError", "message": "it is gone", "at": at, "tool": "tools.x.fail"}})
+    );
+    assert_eq!(end("const a = ;")["thrown"]["name"], "SyntaxError");
+}
+
+#[test]
+fn a_call_carries_its_place_and_its_arguments() {
+    let (_, sent) = run(
+        "console.log('a', {b: 1});\nawait tools.s.t({a: [1, null]}); await tools.search('x', {limit: 2});",
+    );
+    assert_eq!(
+        sent,
+        [
+            json!({"log": "a {\"b\":1}"}),
+            json!({"call": {"id": 1, "called": {"tool": {"server": "s", "tool": "t"}}, "arguments": {"a": [1, null]}, "at": {"line": 2, "column": 15}}}),
+            json!({"call": {"id": 2, "called": "search", "arguments": {"query": "x", "limit": 2}, "at": {"line": 2, "column": 46}}}),
+        ]
+    );
+}
+
+#[test]
+fn calls_and_output_are_bounded() {
+    let code = "let n = 0; for (let i = 0; i < 9; i++) { try { await tools.x.y({}); n++ } catch (e) { return [n, e.code, e.message] } }";
+    assert_eq!(
+        end(code),
+        json!({"value": [5, "call_limit", "Tool call limit 5 reached"]})
+    );
+    let (_, sent) =
+        run("console.log('x'.repeat(40)); console.log('y'.repeat(40)); console.log('z')");
+    assert_eq!(
+        sent,
+        [
+            json!({"log": "x".repeat(40)}),
+            json!({"log": "(further output is left out)"})
+        ]
+    );
+}
+
+#[test]
+fn a_script_that_changes_built_in_objects_changes_no_call() {
+    let tampering = [
+        "JSON.parse = () => 'tampered'; JSON.stringify = () => '\"tampered\"';",
+        "Array.prototype.map = Array.prototype.push = () => 'tampered';",
+        "Promise.prototype.then = Promise.prototype.catch = function () { throw new Error('tampered') };",
+        "globalThis.Promise = globalThis.Error = class { constructor() { throw 1 } };",
+        "Object.defineProperty = Object.create = () => { throw 1 };",
+        "Function.prototype.call = Function.prototype.apply = () => 'tampered';",
+        "RegExp.prototype.test = RegExp.prototype.exec = () => { throw 1 };",
+        "Object.prototype.get = () => 'tampered'; Object.prototype.then = undefined;",
+        "Map.prototype.get = Map.prototype.set = () => { throw 1 };",
+        "try { tools = 1 } catch {} try { tools.x = 1 } catch {} try { delete tools.x } catch {}",
+        "try { globalThis.tools = {} } catch {} try { Object.defineProperty(globalThis, 'tools', {value: 1}) } catch {}",
+    ];
+    for code in tampering {
+        let (end, sent) = run(&format!("{code}\nreturn await tools.x.y({{a: [1, 'b']}})"));
+        let end = serde_json::to_value(end).unwrap();
+        assert_eq!(end, json!({"value": {"a": [1, "b"]}}), "{code}");
+        assert_eq!(
+            sent[0]["call"]["arguments"],
+            json!({"a": [1, "b"]}),
+            "{code}"
+        );
+    }
+}
+
+#[test]
+fn two_engines_share_nothing() {
+    assert_eq!(
+        end("globalThis.a = 1; Object.prototype.b = 2; return 1"),
+        json!({"value": 1})
+    );
+    assert_eq!(
+        end("return [typeof a, typeof ({}).b]"),
+        json!({"value": ["undefined", "undefined"]})
+    );
+}
+
+#[test]
+fn names_are_written_as_a_script_writes_them() {
+    let cases = [
+        ("github", "list_issues", "tools.github.list_issues"),
+        ("my-server", "do.it", r#"tools["my-server"]["do.it"]"#),
+        ("", "9a", r#"tools[""]["9a"]"#),
+    ];
+    for (server, tool, name) in cases {
+        assert_eq!(tool_name(server, tool), name);
+    }
+}

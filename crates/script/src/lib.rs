@@ -1,0 +1,20 @@
+//! Scripts that a model writes: a JavaScript engine in a worker process, and the messages between the worker and the
+//! program that started it (the host). It knows nothing of MCP: a script calls named functions of the host with JSON, and
+//! gets JSON or an error back.
+//!
+//! A worker runs one script and ends. It has no environment, no files and no network; the host is all that it can reach.
+//! [`run_worker`] is the whole program of the worker. The host's part (starting workers, time limits, calls) is in the host.
+
+mod confine;
+mod cpu_time;
+mod engine;
+mod message;
+mod position;
+mod worker;
+
+pub use engine::tool_name;
+pub use message::{
+    Called, End, Failure, FromWorker, Limits, MAX_ARGUMENT_BYTES, Request, Thrown, ToWorker,
+};
+pub use position::{Position, excerpt};
+pub use worker::run_worker;
