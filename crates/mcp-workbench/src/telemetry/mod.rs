@@ -15,7 +15,7 @@ use thiserror::Error;
 use tracing::{Metadata, Subscriber, field::Field, level_filters::LevelFilter};
 use tracing_subscriber::{
     field::MakeExt,
-    filter::filter_fn,
+    filter::{FilterFn, filter_fn},
     fmt::{
         MakeWriter,
         format::{Writer, debug_fn},
@@ -108,7 +108,7 @@ where
         // Logging failures are dropped: reporting them on the same stderr would fail too.
         .log_internal_errors(false)
         .finish()
-        .with(filter_fn(is_ours).with_max_level_hint(level))
+        .with(own_events(level))
 }
 
 /// Returns the subscriber that writes the same events as JSON.
@@ -118,8 +118,15 @@ where
 {
     tracing_subscriber::registry()
         .with(JsonLines::new(writer))
-        .with(level)
-        .with(filter_fn(is_ours).with_max_level_hint(level))
+        .with(own_events(level))
+}
+
+/// Returns the filter that lets our own events up to a level pass.
+///
+/// The filter itself checks the level. A hint alone is not enough: another subscriber of the process may want the event,
+/// and then this filter is asked too.
+fn own_events(level: LevelFilter) -> FilterFn<impl Fn(&Metadata<'_>) -> bool> {
+    filter_fn(move |event| *event.level() <= level && is_ours(event)).with_max_level_hint(level)
 }
 
 fn is_ours(event: &Metadata<'_>) -> bool {
@@ -170,6 +177,17 @@ mod tests {
         let written = written.0.lock().unwrap().clone();
         let written = String::from_utf8(written).unwrap();
         assert_eq!(written.trim(), "DEBUG ours");
+    }
+
+    #[test]
+    fn an_event_above_the_level_is_refused_by_the_filter_itself() {
+        // A second subscriber that wants the event, as the tests of other modules have one.
+        let _verbose = tracing::Dispatch::new(subscriber(LevelFilter::TRACE, false, io::sink));
+        let written = Written::default();
+        let writer = written.clone();
+        let informed = json_subscriber(LevelFilter::INFO, move || writer.clone());
+        tracing::subscriber::with_default(informed, || tracing::debug!("above the level"));
+        assert!(written.0.lock().unwrap().is_empty());
     }
 
     #[test]
