@@ -74,7 +74,7 @@ impl Workbench {
         self.call("run_code", &json!({ "code": code }).to_string())
     }
 
-    /// Returns the anonymous memory of the workers in kB.
+    /// Returns the private memory of the workers in kB.
     fn workers(&self) -> io::Result<Vec<u64>> {
         let parent = format!("PPid:\t{}\n", self.child.id());
         let mut found = Vec::new();
@@ -91,9 +91,7 @@ impl Workbench {
 
 /// Returns the private memory in the text of `smaps_rollup`.
 fn private_kilobytes(text: &str) -> u64 {
-    let lines = text
-        .lines()
-        .filter(|line| line.starts_with("Private_Dirty:"));
+    let lines = text.lines().filter(|line| line.starts_with("Private_"));
     let numbers = lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     numbers.sum()
 }
@@ -103,9 +101,10 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1e6
 }
 
-/// The medians of the runs that are compared, in microseconds.
+/// The medians of what is compared, in microseconds.
 struct Medians {
     plain: f64,
+    plain_many: f64,
     empty: f64,
     one: f64,
     many: f64,
@@ -121,9 +120,16 @@ fn pause() {
 }
 
 fn compare(workbench: &mut Workbench) -> io::Result<Medians> {
-    let (mut plain, mut empty, mut one, mut many) = (vec![], vec![], vec![], vec![]);
+    let (mut plain, mut plain_many) = (vec![], vec![]);
+    let (mut empty, mut one, mut many) = (vec![], vec![], vec![]);
     for _ in 0..ROUNDS {
         plain.push(workbench.call("use_tool", PLAIN)?);
+        pause();
+        let began = Instant::now();
+        for _ in 0..=CALLS {
+            workbench.call("use_tool", PLAIN)?;
+        }
+        plain_many.push(began.elapsed());
         pause();
         empty.push(workbench.run("return 1")?);
         pause();
@@ -134,6 +140,7 @@ fn compare(workbench: &mut Workbench) -> io::Result<Medians> {
     }
     Ok(Medians {
         plain: median(plain),
+        plain_many: median(plain_many),
         empty: median(empty),
         one: median(one),
         many: median(many),
@@ -186,12 +193,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     pause();
     let workers = workbench.workers()?;
     #[expect(clippy::cast_precision_loss, reason = "a small number")]
-    let inside = (medians.many - medians.one) / CALLS as f64;
+    let each = |many: f64, one: f64| ((many - one) / CALLS as f64 * 10.0).round() / 10.0;
     let table = json!({
         "plain use_tool, us": medians.plain.round(),
+        "further plain use_tool, us": each(medians.plain_many, medians.plain),
         "run_code that returns 1, us": medians.empty.round(),
         "run_code with one call, us": medians.one.round(),
-        "call inside a run, us": (inside * 10.0).round() / 10.0,
+        "further call inside a run, us": each(medians.many, medians.one),
         "100 calls of 50 ms at once, ms": (at_once / 100.0).round() / 10.0,
         "private memory of idle workers, kB": workers,
     });

@@ -1,24 +1,23 @@
 //! Takes from the worker everything that it does not need, before the script arrives. Whatever a script makes the engine
 //! do, the process can only compute, read its stdin and write its stdout.
 //!
-//! On Linux: resource limits, no new privileges, Landlock (where the kernel has it) and a list of permitted system calls;
-//! any other system call ends the process. On other Unix systems there are resource limits only, and on other systems
-//! there are no scripts.
+//! Resource limits, no new privileges, Landlock (where the kernel has it) and a list of permitted system calls; any other
+//! system call ends the process. All of it is there on Linux only, so that there are no scripts on other systems.
 
 use thiserror::Error;
 
 /// The CPU time after which the system ends the worker, in seconds. A script that stays inside one native function is
 /// not interrupted by the engine, so this must be a bound of the system.
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 const CPU_SECONDS: u64 = 3;
 /// The address space of the worker. The bound on the heap of the script is much lower.
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 const ADDRESS_SPACE_BYTES: u64 = 512 * 1024 * 1024;
 
 /// Reasons why the worker could not be confined. It does not run a script then.
 #[derive(Debug, Error)]
 pub(crate) enum ConfineError {
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     #[error("cannot limit the worker: {0}")]
     Limit(#[from] rustix::io::Errno),
     #[cfg(target_os = "linux")]
@@ -30,26 +29,24 @@ pub(crate) enum ConfineError {
     #[cfg(target_os = "linux")]
     #[error("cannot restrict system calls: {0}")]
     SeccompFilter(#[from] seccompiler::BackendError),
-    #[cfg(not(unix))]
-    #[error("scripts are not supported on this system")]
+    #[cfg(not(target_os = "linux"))]
+    #[error("this system has no means to confine it")]
     Unsupported,
 }
 
 /// Confines this process for the rest of its life.
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 pub(crate) fn confine() -> Result<(), ConfineError> {
     limit_resources()?;
-    #[cfg(target_os = "linux")]
-    linux::restrict()?;
-    Ok(())
+    linux::restrict()
 }
 
-#[cfg(not(unix))]
+#[cfg(not(target_os = "linux"))]
 pub(crate) fn confine() -> Result<(), ConfineError> {
     Err(ConfineError::Unsupported)
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 fn limit_resources() -> Result<(), ConfineError> {
     use rustix::process::{Resource, Rlimit, setrlimit};
     let limits = [
@@ -174,5 +171,61 @@ mod linux {
         ];
         permitted.extend(plain.map(|call| (call, Vec::new())));
         Ok(permitted)
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::{
+        env, fs,
+        net::TcpListener,
+        os::unix::{net::UnixStream, process::ExitStatusExt},
+        process::{Command, Stdio},
+        thread,
+    };
+
+    use super::confine;
+
+    /// The variable that makes this test the confined process.
+    const ACTION: &str = "CONFINED_ACTION";
+
+    /// The actions of code that has taken over a worker.
+    const ACTIONS: [(&str, fn()); 7] = [
+        ("read a file", || drop(fs::File::open("/etc/passwd"))),
+        ("write a file", || drop(fs::write("/tmp/confined", "x"))),
+        ("list a folder", || drop(fs::read_dir("/"))),
+        ("listen", || drop(TcpListener::bind("127.0.0.1:0"))),
+        ("make a socket", || drop(UnixStream::pair())),
+        ("start a process", || {
+            drop(Command::new("/bin/true").spawn());
+        }),
+        ("start a thread", || {
+            drop(thread::Builder::new().spawn(|| ()));
+        }),
+    ];
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test has no configuration")]
+    fn a_confined_process_that_reaches_outside_is_killed() {
+        if let Ok(chosen) = env::var(ACTION) {
+            confine().unwrap();
+            let action = ACTIONS.iter().find(|(name, _)| *name == chosen);
+            action.unwrap().1();
+            // Not reached, and the process would end well.
+            return;
+        }
+        for (name, _) in ACTIONS {
+            let status = Command::new(env::current_exe().unwrap())
+                .args([
+                    "--exact",
+                    "confine::tests::a_confined_process_that_reaches_outside_is_killed",
+                ])
+                .env(ACTION, name)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .unwrap();
+            assert_eq!(status.signal(), Some(libc::SIGSYS), "{name}: {status}");
+        }
     }
 }

@@ -8,7 +8,8 @@ use std::{
 };
 
 use rquickjs::{
-    CatchResultExt, CaughtError, Context, Ctx, Function, Object, Promise, Runtime, Value,
+    CatchResultExt, CaughtError, Context, Ctx, Function, Object, Persistent, Promise, Runtime,
+    Value,
     context::{ContextBuilder, EvalOptions, intrinsic},
     promise::PromiseState,
 };
@@ -21,12 +22,15 @@ use crate::{
 };
 
 const PRELUDE: &str = include_str!("prelude.js");
+/// A script without effect that uses what most scripts use.
+const FIRST_SCRIPT: &str =
+    "(async () => JSON.stringify(await Promise.all([{ a: 1 }].map(async (it) => it))))()";
 
-/// The source in front of a script that is the body of a function. It is on the script's first line, so that lines
-/// keep their numbers.
-const BODY: &str = "(async()=>{";
-/// The source in front of a script that is a function itself.
-const EXPRESSION: &str = "(";
+/// The source around a script that is the body of a function. What is in front is a line of its own, so that columns stay
+/// as they are; [`in_stack`] takes it off the line numbers.
+const BODY: [&str; 2] = ["(async()=>{\n", "\n})"];
+/// The source around a script that is an expression, such as a function.
+const EXPRESSION: [&str; 2] = ["(()=>(\n", "\n))"];
 
 /// The number of jobs between two looks at the clock, which costs as much as a short job.
 const JOBS_PER_LOOK: u32 = 64;
@@ -44,14 +48,34 @@ type Language = (
     intrinsic::Promise,
 );
 
-/// The messages that a script has caused and that are not sent yet.
-pub(crate) type Outgoing = Rc<RefCell<Vec<FromWorker>>>;
-
 /// An engine that can run one script.
 pub(crate) struct Engine {
-    runtime: Runtime,
+    // Before the runtime, which they belong to: fields are dropped in this order.
+    prelude: Prelude<Persistent<Function<'static>>>,
     context: Context,
+    runtime: Runtime,
+    script: Rc<Script>,
     clock: Rc<Clock>,
+}
+
+/// The state of the script, which the functions of the prelude share with the engine.
+#[derive(Default)]
+struct Script {
+    code: RefCell<String>,
+    /// The messages that the script has caused and that are not sent yet.
+    outgoing: RefCell<Vec<FromWorker>>,
+    /// The number of calls that the host has not answered.
+    open_calls: Cell<u32>,
+    /// The bytes that may still be logged.
+    log_bytes: Cell<usize>,
+}
+
+/// The functions that the prelude returns.
+struct Prelude<F> {
+    /// Sets the number of calls that the script may make.
+    begin: F,
+    resolve: F,
+    reject: F,
 }
 
 /// The CPU time of the script.
@@ -78,6 +102,8 @@ pub(crate) enum Answer<'a> {
 }
 
 impl Engine {
+    /// Creates an engine that needs nothing but its script: the prelude has run, and a first script has brought in the
+    /// pages of the program that every script needs.
     pub(crate) fn new() -> rquickjs::Result<Self> {
         let runtime = Runtime::new()?;
         let context = ContextBuilder::default()
@@ -86,11 +112,30 @@ impl Engine {
         let clock = Rc::new(Clock::default());
         let looked_at = Rc::clone(&clock);
         runtime.set_interrupt_handler(Some(Box::new(move || looked_at.look())));
+        let script = Rc::new(Script::default());
+        let prelude = context.with(|ctx| {
+            let prelude = run_prelude(&ctx, &script)?;
+            ctx.eval_with_options::<Value<'_>, _>(FIRST_SCRIPT, options(FILE))?;
+            while ctx.execute_pending_job() {}
+            let save = |function| Persistent::save(&ctx, function);
+            Ok::<_, rquickjs::Error>(Prelude {
+                begin: save(prelude.begin),
+                resolve: save(prelude.resolve),
+                reject: save(prelude.reject),
+            })
+        })?;
         Ok(Self {
-            runtime,
+            prelude,
             context,
+            runtime,
+            script,
             clock,
         })
+    }
+
+    /// Takes the messages that the script has caused since the last time.
+    pub(crate) fn take_outgoing(&self) -> Vec<FromWorker> {
+        self.script.outgoing.take()
     }
 
     /// Runs a script to its end. `exchange` sends what is outgoing and returns when the host has answered a call; it
@@ -99,31 +144,99 @@ impl Engine {
         &self,
         code: &str,
         limits: &Limits,
-        outgoing: &Outgoing,
         mut exchange: impl FnMut(&dyn Fn(Answer<'_>)) -> Result<(), E>,
     ) -> Result<End, E> {
         self.runtime.set_memory_limit(limits.heap_bytes);
         self.runtime.set_max_stack_size(limits.stack_bytes);
+        self.script.log_bytes.set(limits.log_bytes);
+        code.clone_into(&mut self.script.code.borrow_mut());
         self.clock
             .until
             .set(cpu_time() + Duration::from_millis(limits.cpu_ms));
         self.context.with(|ctx| {
-            let started = Started::new(&ctx, code, limits, outgoing);
-            let started = match started {
-                Ok(started) => started,
+            let main = match self.start(&ctx, code, limits) {
+                Ok(main) => main,
                 Err(end) => return Ok(self.judged(end)),
             };
             loop {
                 self.run_jobs(&ctx);
-                if let Some(end) = self.end(&ctx, &started, limits) {
+                if let Some(end) = self.end(&ctx, &main, limits) {
                     return Ok(end);
                 }
-                if started.open.get() == 0 {
+                if self.script.open_calls.get() == 0 {
                     return Ok(End::Deadlock);
                 }
-                exchange(&|answer| started.settle(&answer))?;
+                exchange(&|answer| self.settle(&ctx, &answer))?;
             }
         })
+    }
+
+    /// Starts a script. Returns the promise of its value.
+    fn start<'js>(&self, ctx: &Ctx<'js>, code: &str, limits: &Limits) -> Result<Promise<'js>, End> {
+        let begin = || {
+            let begin = self.prelude.begin.clone().restore(ctx)?;
+            begin.call::<_, ()>((limits.calls,))
+        };
+        begin().catch(ctx).map_err(|error| thrown(&error, code))?;
+        let script = match compile(ctx, code) {
+            Ok(script) => script,
+            Err(error) => self.compile_typescript(ctx, code, error)?,
+        };
+        let main = promise_of(ctx, &script);
+        main.catch(ctx).map_err(|error| thrown(&error, code))
+    }
+
+    /// Compiles a script that is not JavaScript, for which `error` is the reason, after its types were removed.
+    #[cfg(feature = "typescript")]
+    fn compile_typescript<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        code: &str,
+        error: End,
+    ) -> Result<Function<'js>, End> {
+        use crate::typescript::{StripError, strip_types};
+        match strip_types(code, || self.clock.look()) {
+            Ok(code) => compile(ctx, &code),
+            Err(StripError::NotTypeScript) => Err(error),
+            Err(unsupported @ StripError::Unsupported { at, .. }) => Err(End::Thrown(Thrown {
+                name: "SyntaxError".to_owned(),
+                message: unsupported.to_string(),
+                at: Some(at),
+                tool: None,
+                code: None,
+            })),
+        }
+    }
+
+    #[cfg(not(feature = "typescript"))]
+    #[expect(clippy::unused_self, reason = "with the feature it looks at the clock")]
+    fn compile_typescript<'js>(
+        &self,
+        _: &Ctx<'js>,
+        _: &str,
+        error: End,
+    ) -> Result<Function<'js>, End> {
+        Err(error)
+    }
+
+    /// Gives the script the answer to a call.
+    fn settle(&self, ctx: &Ctx<'_>, answer: &Answer<'_>) {
+        let open_calls = &self.script.open_calls;
+        open_calls.set(open_calls.get().saturating_sub(1));
+        // An exception here is the end of memory or time, which the next look finds.
+        let _: rquickjs::Result<()> = match answer {
+            Answer::Value { id, json } => {
+                let resolve = self.prelude.resolve.clone().restore(ctx);
+                resolve.and_then(|resolve| resolve.call((*id, *json)))
+            }
+            Answer::Failed { id, failure } => {
+                let reject = self.prelude.reject.clone().restore(ctx);
+                let code = failure.code.as_str();
+                let outcome = failure.outcome.as_deref();
+                let message = failure.message.as_str();
+                reject.and_then(|reject| reject.call((*id, code, outcome, message)))
+            }
+        };
     }
 
     /// Runs the jobs that are due.
@@ -138,16 +251,18 @@ impl Engine {
     }
 
     /// Returns the end of the script, if it has ended.
-    fn end<'js>(&self, ctx: &Ctx<'js>, started: &Started<'js>, limits: &Limits) -> Option<End> {
+    fn end<'js>(&self, ctx: &Ctx<'js>, main: &Promise<'js>, limits: &Limits) -> Option<End> {
         if self.clock.look() {
+            // After the first `await` the engine does not say where it was.
             return Some(End::CpuLimit { at: None });
         }
-        let end = match started.main.state() {
+        let code = self.script.code.borrow();
+        let end = match main.state() {
             PromiseState::Pending => return None,
             PromiseState::Resolved | PromiseState::Rejected => {
-                match started.main.result::<Value<'js>>()?.catch(ctx) {
-                    Ok(value) => end_with(ctx, value, limits, started.added),
-                    Err(error) => thrown(&error, started.added),
+                match main.result::<Value<'js>>()?.catch(ctx) {
+                    Ok(value) => end_with(ctx, value, limits, &code),
+                    Err(error) => thrown(&error, &code),
                 }
             }
         };
@@ -163,112 +278,72 @@ impl Engine {
     }
 }
 
-/// A script that has begun.
-struct Started<'js> {
-    main: Promise<'js>,
-    /// The number of characters in front of the script on its first line.
-    added: u32,
-    /// The number of calls that the host has not answered.
-    open: Rc<Cell<u32>>,
-    resolve: Function<'js>,
-    reject: Function<'js>,
-}
-
-impl<'js> Started<'js> {
-    fn new(ctx: &Ctx<'js>, code: &str, limits: &Limits, outgoing: &Outgoing) -> Result<Self, End> {
-        let open = Rc::new(Cell::new(0));
-        let added = Rc::new(Cell::new(0));
-        let install = || install(ctx, limits, outgoing, &open, &added);
-        let settlers = install().catch(ctx).map_err(|error| thrown(&error, 0))?;
-        let main = evaluate(ctx, code, &added)?;
-        Ok(Self {
-            main,
-            added: added.get(),
-            open,
-            resolve: settlers.resolve,
-            reject: settlers.reject,
-        })
-    }
-
-    /// Gives the script the answer to a call.
-    fn settle(&self, answer: &Answer<'_>) {
-        self.open.set(self.open.get().saturating_sub(1));
-        // An exception here is the end of memory or time, which the next look finds.
-        let _: rquickjs::Result<()> = match answer {
-            Answer::Value { id, json } => self.resolve.call((*id, *json)),
-            Answer::Failed { id, failure } => self.reject.call((
-                *id,
-                failure.code.as_str(),
-                failure.outcome.as_deref(),
-                failure.message.as_str(),
-            )),
-        };
-    }
-}
-
-/// The functions of the prelude that settle calls.
-struct Settlers<'js> {
-    resolve: Function<'js>,
-    reject: Function<'js>,
-}
-
 /// Runs the prelude, which gives the script its functions.
-fn install<'js>(
+fn run_prelude<'js>(
     ctx: &Ctx<'js>,
-    limits: &Limits,
-    outgoing: &Outgoing,
-    open: &Rc<Cell<u32>>,
-    added: &Rc<Cell<u32>>,
-) -> rquickjs::Result<Settlers<'js>> {
-    let send = {
-        let (outgoing, open, added) = (Rc::clone(outgoing), Rc::clone(open), Rc::clone(added));
-        move |id: u32,
-              kind: String,
-              server: String,
-              tool: String,
-              arguments: String,
-              stack: String| {
-            let Ok(arguments) = RawValue::from_string(arguments) else {
-                return;
-            };
-            open.set(open.get() + 1);
-            outgoing.borrow_mut().push(FromWorker::Call(Request {
-                id,
-                called: called_function(&kind, server, tool),
-                arguments,
-                at: in_stack(&stack, added.get()),
-            }));
-        }
-    };
-    let log = {
-        let outgoing = Rc::clone(outgoing);
-        let left = Cell::new(limits.log_bytes);
-        move |line: String| {
-            // Empty lines count too.
-            if line.len() < left.get() {
-                left.set(left.get() - line.len() - 1);
-                outgoing.borrow_mut().push(FromWorker::Log(line));
-            } else if left.replace(0) > 0 {
-                let notice = "(further output is left out)".to_owned();
-                outgoing.borrow_mut().push(FromWorker::Log(notice));
-            }
-        }
-    };
-    let options = options("prelude.js");
-    let prelude: Function<'js> = ctx.eval_with_options(PRELUDE, options)?;
-    let settlers: Object<'js> = prelude.call((
-        Function::new(ctx.clone(), send)?,
-        Function::new(ctx.clone(), log)?,
+    script: &Rc<Script>,
+) -> rquickjs::Result<Prelude<Function<'js>>> {
+    let prelude: Function<'js> = ctx.eval_with_options(PRELUDE, options("prelude.js"))?;
+    let functions: Object<'js> = prelude.call((
+        send_function(ctx, Rc::clone(script))?,
+        emit_function(ctx, Rc::clone(script))?,
+        log_function(ctx, Rc::clone(script))?,
         Function::new(ctx.clone(), |server: String, tool: String| {
             tool_name(&server, &tool)
         })?,
-        limits.calls,
         MAX_ARGUMENT_BYTES,
     ))?;
-    Ok(Settlers {
-        resolve: settlers.get("resolve")?,
-        reject: settlers.get("reject")?,
+    Ok(Prelude {
+        begin: functions.get("begin")?,
+        resolve: functions.get("resolve")?,
+        reject: functions.get("reject")?,
     })
+}
+
+/// Returns the function by which the prelude sends a call to the host.
+fn send_function<'js>(ctx: &Ctx<'js>, script: Rc<Script>) -> rquickjs::Result<Function<'js>> {
+    let send =
+        move |id: u32, kind: String, server: String, tool: String, json: String, stack: String| {
+            let Ok(arguments) = RawValue::from_string(json) else {
+                return;
+            };
+            script.open_calls.set(script.open_calls.get() + 1);
+            let at = in_stack(&stack, &script.code.borrow());
+            script.outgoing.borrow_mut().push(FromWorker::Call(Request {
+                id,
+                called: called_function(&kind, server, tool),
+                arguments,
+                at,
+            }));
+        };
+    Function::new(ctx.clone(), send)
+}
+
+/// Returns the function by which the prelude emits a part of a result.
+fn emit_function<'js>(ctx: &Ctx<'js>, script: Rc<Script>) -> rquickjs::Result<Function<'js>> {
+    let emit = move |id: u32, reference: String| {
+        script.open_calls.set(script.open_calls.get() + 1);
+        let message = FromWorker::Emit { id, reference };
+        script.outgoing.borrow_mut().push(message);
+    };
+    Function::new(ctx.clone(), emit)
+}
+
+/// Returns the function by which the prelude logs a line.
+fn log_function<'js>(ctx: &Ctx<'js>, script: Rc<Script>) -> rquickjs::Result<Function<'js>> {
+    let log = move |line: String| {
+        let left = &script.log_bytes;
+        let mut outgoing = script.outgoing.borrow_mut();
+        // Empty lines count too.
+        if line.len() < left.get() {
+            left.set(left.get() - line.len() - 1);
+            outgoing.push(FromWorker::Log(line));
+        } else if left.replace(0) > 0 {
+            let notice = "(further output is left out)".to_owned();
+            outgoing.push(FromWorker::Log(notice));
+        }
+    };
+    Function::new(ctx.clone(), log)
 }
 
 /// Returns the function that a script calls, from its kind in the prelude.
@@ -296,35 +371,29 @@ pub fn tool_name(server: &str, tool: &str) -> String {
     format!("tools{}{}", member(server), member(tool))
 }
 
-/// Evaluates a script: the body of an async function, or a function, which is called.
-fn evaluate<'js>(ctx: &Ctx<'js>, code: &str, added: &Cell<u32>) -> Result<Promise<'js>, End> {
-    let trimmed = code.trim_end().trim_end_matches(';');
-    let begin = code.trim_start();
+/// Compiles a script, which is the body of an async function or an expression. Runs nothing: a script that fails here can
+/// be compiled in another way, and one that fails later can not.
+fn compile<'js>(ctx: &Ctx<'js>, code: &str) -> Result<Function<'js>, End> {
+    let compiled = |[before, after]: [&str; 2], code: &str| {
+        let source = format!("{before}{code}{after}");
+        ctx.eval_with_options(source, options(FILE)).catch(ctx)
+    };
+    let start = code.trim_start();
     if ["async", "function", "("]
         .iter()
-        .any(|it| begin.starts_with(it))
+        .any(|it| start.starts_with(it))
     {
-        added.set(1);
-        let source = format!("{EXPRESSION}{trimmed}\n)");
-        match ctx
-            .eval_with_options::<Value<'js>, _>(source, options(FILE))
-            .catch(ctx)
-        {
-            Ok(value) => return called(ctx, value).catch(ctx).map_err(|it| thrown(&it, 1)),
-            // It is not an expression, so it is the body of a function.
-            Err(error) if is_syntax_error(&error) => {}
-            Err(error) => return Err(thrown(&error, 1)),
+        let expression = code.trim_end().trim_end_matches(';');
+        if let Ok(script) = compiled(EXPRESSION, expression) {
+            return Ok(script);
         }
     }
-    let in_front = u32::try_from(BODY.len()).unwrap_or_default();
-    added.set(in_front);
-    let source = format!("{BODY}{code}\n}})()");
-    let main = ctx.eval_with_options::<Promise<'js>, _>(source, options(FILE));
-    main.catch(ctx).map_err(|error| thrown(&error, in_front))
+    compiled(BODY, code).map_err(|error| thrown(&error, code))
 }
 
-/// Returns the promise of a value; a function is called first.
-fn called<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Promise<'js>> {
+/// Runs a compiled script. Returns the promise of its value; if that is a function, it is called.
+fn promise_of<'js>(ctx: &Ctx<'js>, script: &Function<'js>) -> rquickjs::Result<Promise<'js>> {
+    let value: Value<'js> = script.call(())?;
     let value = match value.as_function() {
         Some(function) => function.call(())?,
         None => value,
@@ -345,7 +414,7 @@ fn options(file: &str) -> EvalOptions {
 }
 
 /// Returns the end of a script that returned a value.
-fn end_with<'js>(ctx: &Ctx<'js>, value: Value<'js>, limits: &Limits, added: u32) -> End {
+fn end_with<'js>(ctx: &Ctx<'js>, value: Value<'js>, limits: &Limits, code: &str) -> End {
     if value.is_undefined() {
         return End::Undefined;
     }
@@ -356,7 +425,7 @@ fn end_with<'js>(ctx: &Ctx<'js>, value: Value<'js>, limits: &Limits, added: u32)
         Ok(Some(text)) => text.to_string().unwrap_or_default(),
         Ok(None) => return End::NotJson("a function or a symbol".to_owned()),
         Err(error) => {
-            return match thrown(&error, added) {
+            return match thrown(&error, code) {
                 End::Thrown(it) if it.message.contains("circular") => {
                     End::NotJson("circular reference".to_owned())
                 }
@@ -376,26 +445,18 @@ fn end_with<'js>(ctx: &Ctx<'js>, value: Value<'js>, limits: &Limits, added: u32)
     }
 }
 
-fn is_syntax_error(error: &CaughtError<'_>) -> bool {
-    match error {
-        CaughtError::Exception(exception) => exception
-            .get::<_, String>("name")
-            .is_ok_and(|it| it == "SyntaxError"),
-        _ => false,
-    }
-}
-
 /// Returns the end of a script that an exception has ended.
-fn thrown(error: &CaughtError<'_>, added: u32) -> End {
-    let (name, message, at, tool) = match error {
+fn thrown(error: &CaughtError<'_>, code: &str) -> End {
+    let (name, message, at, tool, code) = match error {
         CaughtError::Exception(exception) => {
             let text = |name: &str| exception.get::<_, Option<String>>(name).ok().flatten();
             let stack = text("stack").unwrap_or_default();
             (
                 text("name").unwrap_or_else(|| "Error".to_owned()),
                 text("message").unwrap_or_default(),
-                in_stack(&stack, added),
+                in_stack(&stack, code),
                 text("tool"),
+                text("code"),
             )
         }
         // Without memory for an exception the engine throws `null`.
@@ -405,9 +466,9 @@ fn thrown(error: &CaughtError<'_>, added: u32) -> End {
             let shown = || value.ctx().json_stringify(value.clone()).ok().flatten();
             let text = text.or_else(|| shown()?.to_string().ok());
             let text = text.unwrap_or_else(|| value.type_name().to_owned());
-            ("Error".to_owned(), text, None, None)
+            ("Error".to_owned(), text, None, None, None)
         }
-        CaughtError::Error(error) => ("Error".to_owned(), error.to_string(), None, None),
+        CaughtError::Error(error) => ("Error".to_owned(), error.to_string(), None, None, None),
     };
     if message == "out of memory" {
         return End::OutOfMemory;
@@ -417,6 +478,7 @@ fn thrown(error: &CaughtError<'_>, added: u32) -> End {
         message,
         at,
         tool,
+        code,
     })
 }
 

@@ -10,7 +10,21 @@ mod cpu_time;
 mod engine;
 mod message;
 mod position;
+#[cfg(feature = "typescript")]
+mod typescript;
 mod worker;
+
+/// True if this system can confine a worker. On others there are no scripts.
+pub const IS_SUPPORTED: bool = cfg!(all(
+    target_os = "linux",
+    any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        target_arch = "riscv64"
+    )
+));
+/// True if scripts may have types.
+pub const ACCEPTS_TYPES: bool = cfg!(feature = "typescript");
 
 pub use engine::tool_name;
 pub use message::{

@@ -59,7 +59,14 @@ pub struct Failure {
 pub enum FromWorker {
     /// The worker is confined and waits for its script.
     Ready,
+    /// The worker cannot be confined, for this reason, and ends.
+    NotConfined(String),
     Call(Request),
+    /// `emit(part)`, with the reference of the part. It is answered like a call.
+    Emit {
+        id: u32,
+        reference: String,
+    },
     /// A line that the script has logged.
     Log(String),
     /// The end of the script, after which nothing follows.
@@ -110,6 +117,17 @@ pub enum End {
     Deadlock,
 }
 
+impl End {
+    /// Returns the place in the script where it ended, if that is known.
+    pub fn place(&self) -> Option<Position> {
+        match self {
+            Self::Thrown(thrown) => thrown.at,
+            Self::CpuLimit { at } => *at,
+            _ => None,
+        }
+    }
+}
+
 /// An exception that the script did not catch.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thrown {
@@ -119,4 +137,6 @@ pub struct Thrown {
     pub at: Option<Position>,
     /// The tool, if a failed call threw it.
     pub tool: Option<String>,
+    /// The code of a failed call.
+    pub code: Option<String>,
 }

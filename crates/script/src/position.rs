@@ -21,19 +21,31 @@ impl std::fmt::Display for Position {
     }
 }
 
-/// Returns the place of the innermost frame of the script in a stack trace; `added` is the number of characters in front
-/// of the script on its first line.
-pub(crate) fn in_stack(stack: &str, added: u32) -> Option<Position> {
+/// Returns the place of the innermost frame of the script in a stack trace of the engine, which counts one line too many
+/// (the one in front of the script) and columns in bytes.
+pub(crate) fn in_stack(stack: &str, code: &str) -> Option<Position> {
     let mut frames = stack.lines();
     let frame = frames.find_map(|line| Some(line.split_once(FILE)?.1))?;
     let mut numbers = frame.strip_prefix(':')?.trim_end_matches(')').split(':');
     let line: u32 = numbers.next()?.parse().ok()?;
+    // The line in front of the script stands for a place that the engine does not know.
+    let line = line.checked_sub(1).filter(|line| *line > 0)?;
     let column: u32 = numbers.next()?.parse().ok()?;
-    let added = if line == 1 { added } else { 0 };
     Some(Position {
         line,
-        column: column.saturating_sub(added).max(1),
+        column: characters(code, line, column),
     })
+}
+
+/// Returns a column in characters, from one in bytes.
+pub(crate) fn characters(code: &str, line: u32, column: u32) -> u32 {
+    let bytes = column.saturating_sub(1) as usize;
+    let line = code.lines().nth(line as usize - 1).unwrap_or_default();
+    let before = line.char_indices().take_while(|(at, _)| *at < bytes);
+    let wide = before.map(|(_, it)| it.len_utf8() - 1).sum::<usize>();
+    column
+        .saturating_sub(u32::try_from(wide).unwrap_or(u32::MAX))
+        .max(1)
 }
 
 /// Returns the source line of a place, and a line with a caret under it. Of a long line only the part around the place is
@@ -57,23 +69,26 @@ mod tests {
 
     #[test]
     fn the_innermost_frame_of_the_script_counts() {
+        let code = "const a = 1;\nconst ä = 'é'; f();\n";
         let cases = [
             (
-                "    at get (code.js:2:24)\n    at <anonymous> (code.js:4:39)\n",
-                Some((2, 24)),
+                "    at get (code.js:2:5)\n    at <anonymous> (code.js:4:39)\n",
+                Some((1, 5)),
             ),
             (
-                "    at request (prelude.js:9:1)\n    at <anonymous> (code.js:1:20)\n",
-                Some((1, 9)),
+                "    at request (prelude.js:9:1)\n    at <anonymous> (code.js:2:20)\n",
+                Some((1, 20)),
             ),
-            ("    at code.js:3:7\n", Some((3, 7))),
-            ("    at code.js:1:3\n", Some((1, 1))),
+            // Two characters in front of `f` have two bytes.
+            ("    at code.js:3:18\n", Some((2, 16))),
+            ("    at code.js:9:7\n", Some((8, 7))),
+            ("    at <anonymous> (code.js:1:10)\n", None),
             ("    at native\n", None),
             ("code.js:x:y", None),
             ("", None),
         ];
         for (stack, expected) in cases {
-            let at = in_stack(stack, 11).map(|it| (it.line, it.column));
+            let at = in_stack(stack, code).map(|it| (it.line, it.column));
             assert_eq!(at, expected, "{stack}");
         }
     }

@@ -1,22 +1,25 @@
 // Runs before the script, in its realm. It keeps what it uses, so that a script that changes a built-in object
 // harms nobody but itself.
-(function (send, log, nameOf, limit, longest) {
+(function (send, sendEmit, log, nameOf, longest) {
   "use strict";
   const { parse, stringify } = JSON;
   const { Error, Promise, Proxy, String, TypeError } = globalThis;
   const { create, defineProperty, freeze, setPrototypeOf } = Object;
   const pending = create(null);
+  let last = 0;
   let calls = 0;
+  let limit = 0;
 
   class ToolError extends Error {
     constructor(tool, code, outcome, message, stack) {
       super(message);
-      const put = (name, value) => defineProperty(this, name, { value, enumerable: true, configurable: true });
+      // Without a prototype: a script may have given all objects a `get`.
+      const put = (name, value) => defineProperty(this, name, { __proto__: null, value, enumerable: true, configurable: true });
       put("name", "ToolError");
       put("tool", tool);
       put("code", code);
       put("outcome", outcome);
-      defineProperty(this, "stack", { value: stack, configurable: true });
+      defineProperty(this, "stack", { __proto__: null, value: stack, configurable: true });
     }
   }
 
@@ -29,7 +32,8 @@
       if (text === undefined) return refuse("invalid_arguments", "the arguments are not JSON");
       if (text.length > longest) return refuse("invalid_arguments", `the arguments are larger than ${longest} bytes`);
       if (calls >= limit) return refuse("call_limit", `Tool call limit ${limit} reached`);
-      const id = ++calls;
+      calls++;
+      const id = ++last;
       pending[id] = { resolve, reject, name, stack };
       send(id, kind, server, tool, text, stack);
     });
@@ -65,6 +69,20 @@
   });
   const results = freeze({ read: (handle) => request("read_result", "", "", "results.read", { handle: String(handle) }) });
 
+  function emit(part) {
+    const stack = new Error().stack;
+    return new Promise((resolve, reject) => {
+      const refuse = (code, message) => reject(new ToolError("emit", code, "not_sent", message, stack));
+      const reference = String(part?.ref);
+      if (reference.length > 100) return refuse("invalid_arguments", "emit takes a part of a result of this run");
+      if (calls >= limit) return refuse("call_limit", `Tool call limit ${limit} reached`);
+      calls++;
+      const id = ++last;
+      pending[id] = { resolve, reject, name: "emit", stack };
+      sendEmit(id, reference);
+    });
+  }
+
   const words = (value) => {
     if (typeof value === "string") return value;
     if (value instanceof Error) return `${value.name}: ${value.message}`;
@@ -84,10 +102,14 @@
   const give = (name, value) => defineProperty(globalThis, name, { value });
   give("tools", tools);
   give("results", results);
+  give("emit", emit);
   give("console", console);
   give("ToolError", ToolError);
 
   return {
+    begin(calls) {
+      limit = calls;
+    },
     resolve(id, text) {
       const call = pending[id];
       delete pending[id];

@@ -1,16 +1,14 @@
 //! The program of the worker process: makes the engine ready, confines itself, reads one script and runs it.
 
 use std::{
-    cell::RefCell,
     io::{self, BufRead, Write},
     process::ExitCode,
-    rc::Rc,
 };
 
 use crate::{
     confine::confine,
     cpu_time::cpu_time,
-    engine::{Answer, Engine, Outgoing},
+    engine::{Answer, Engine},
     message::{FromWorker, ToWorker},
 };
 
@@ -21,10 +19,10 @@ pub fn run_worker() -> ExitCode {
     };
     // The first look at the clock finds the system's clock by a system call that a confined process does not have.
     cpu_time();
-    let (input, output) = (io::stdin().lock(), io::stdout().lock());
+    let (input, mut output) = (io::stdin().lock(), io::stdout().lock());
     if let Err(error) = confine() {
-        // The host logs it; without confinement there are no scripts.
-        let _ = writeln!(io::stderr(), "{error}");
+        // Without confinement there are no scripts.
+        let _ = send(&[FromWorker::NotConfined(error.to_string())], &mut output);
         return ExitCode::FAILURE;
     }
     match serve(&engine, input, output) {
@@ -35,8 +33,7 @@ pub fn run_worker() -> ExitCode {
 
 /// Reads the script, and runs it to its end.
 fn serve(engine: &Engine, mut input: impl BufRead, mut output: impl Write) -> io::Result<()> {
-    let outgoing: Outgoing = Rc::new(RefCell::new(vec![FromWorker::Ready]));
-    send(&outgoing, &mut output)?;
+    send(&[FromWorker::Ready], &mut output)?;
     let mut line = String::new();
     if input.read_line(&mut line)? == 0 {
         // The host has no script for this worker.
@@ -46,8 +43,8 @@ fn serve(engine: &Engine, mut input: impl BufRead, mut output: impl Write) -> io
         return Err(io::ErrorKind::InvalidData.into());
     };
     let mut answer = String::new();
-    let end = engine.run(&code, &limits, &outgoing, |settle| {
-        send(&outgoing, &mut output)?;
+    let end = engine.run(&code, &limits, |settle| {
+        send(&engine.take_outgoing(), &mut output)?;
         answer.clear();
         if input.read_line(&mut answer)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -65,15 +62,16 @@ fn serve(engine: &Engine, mut input: impl BufRead, mut output: impl Write) -> io
         }
         Ok::<(), io::Error>(())
     })?;
-    outgoing.borrow_mut().push(FromWorker::End(end));
-    send(&outgoing, &mut output)
+    let mut last = engine.take_outgoing();
+    last.push(FromWorker::End(end));
+    send(&last, &mut output)
 }
 
-/// Writes the outgoing messages, all at once.
-fn send(outgoing: &Outgoing, output: &mut impl Write) -> io::Result<()> {
+/// Writes messages, all at once.
+fn send(messages: &[FromWorker], output: &mut impl Write) -> io::Result<()> {
     let mut text = Vec::new();
-    for message in outgoing.borrow_mut().drain(..) {
-        serde_json::to_writer(&mut text, &message)?;
+    for message in messages {
+        serde_json::to_writer(&mut text, message)?;
         text.push(b'\n');
     }
     output.write_all(&text)?;

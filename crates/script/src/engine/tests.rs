@@ -1,4 +1,4 @@
-use std::{cell::RefCell, convert::Infallible, rc::Rc};
+use std::convert::Infallible;
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -18,12 +18,10 @@ const LIMITS: Limits = Limits {
 /// Runs a script whose calls are answered with their arguments, or fail if the tool is `fail`. Returns its end and what
 /// it sent.
 fn run(code: &str) -> (End, Vec<Value>) {
-    let outgoing: Outgoing = Rc::new(RefCell::new(Vec::new()));
     let mut sent = Vec::new();
     let engine = Engine::new().unwrap();
-    let end = engine.run(code, &LIMITS, &outgoing, |settle| {
-        let messages: Vec<_> = outgoing.borrow_mut().drain(..).collect();
-        for message in messages {
+    let end = engine.run(code, &LIMITS, |settle| {
+        for message in engine.take_outgoing() {
             sent.push(serde_json::to_value(&message).unwrap());
             let FromWorker::Call(Request {
                 id,
@@ -51,12 +49,8 @@ fn run(code: &str) -> (End, Vec<Value>) {
         }
         Ok::<(), Infallible>(())
     });
-    let rest = outgoing
-        .borrow_mut()
-        .drain(..)
-        .map(|it| serde_json::to_value(&it).unwrap())
-        .collect::<Vec<_>>();
-    sent.extend(rest);
+    let rest = engine.take_outgoing();
+    sent.extend(rest.iter().map(|it| serde_json::to_value(it).unwrap()));
     (end.unwrap(), sent)
 }
 
@@ -77,6 +71,11 @@ fn a_script_is_a_body_or_a_function() {
             json!({"b": 2}),
         ),
         ("async () => 3;", json!(3)),
+        // What is an expression runs once, also if it fails.
+        (
+            "(globalThis.n = (globalThis.n ?? 0) + 1, async () => n)",
+            json!(1),
+        ),
         ("(function () { return 4 })", json!(4)),
         ("function f() { return 5 }\nreturn f()", json!(5)),
         ("(await tools.x.y({})); return 6", json!(6)),
@@ -122,7 +121,7 @@ fn a_script_is_a_body_or_a_function() {
 
 #[test]
 fn an_end_has_its_kind_and_place() {
-    let thrown = |name: &str, message: &str, line: u32, column: u32| json!({"thrown": {"name": name, "message": message, "at": {"line": line, "column": column}, "tool": null}});
+    let thrown = |name: &str, message: &str, line: u32, column: u32| json!({"thrown": {"name": name, "message": message, "at": {"line": line, "column": column}, "tool": null, "code": null}});
     let cases = [
         (
             "null.x",
@@ -135,7 +134,7 @@ fn an_end_has_its_kind_and_place() {
         ("throw new Error('no')", thrown("Error", "no", 1, 11)),
         (
             "throw 'text'",
-            json!({"thrown": {"name": "Error", "message": "text", "at": null, "tool": null}}),
+            json!({"thrown": {"name": "Error", "message": "text", "at": null, "tool": null, "code": null}}),
         ),
         ("1", json!("undefined")),
         (
@@ -171,9 +170,101 @@ fn an_end_has_its_kind_and_place() {
     let at = json!({"line": 2, "column": 15});
     assert_eq!(
         failed,
-        json!({"thrown": {"name": "ToolError", "message": "it is gone", "at": at, "tool": "tools.x.fail"}})
+        json!({"thrown": {"name": "ToolError", "message": "it is gone", "at": at, "tool": "tools.x.fail", "code": "gone"}})
     );
     assert_eq!(end("const a = ;")["thrown"]["name"], "SyntaxError");
+}
+
+#[test]
+fn a_place_is_the_same_on_every_line() {
+    let scripts = [
+        ("null.x", 1),
+        ("await tools.x.fail({})", 15),
+        ("const ä = 'é'; await tools.x.fail({})", 30),
+        ("\tthrow new Error('no')", 12),
+        ("const a = ;", 11),
+        ("async () => { null.x }", 15),
+        ("(() => { null.x })", 10),
+    ];
+    for (code, column) in scripts {
+        for line in 1..=3_u32 {
+            let code = format!("{}{code}", "\n".repeat(line as usize - 1));
+            let place = &end(&code)["thrown"]["at"];
+            assert_eq!(*place, json!({"line": line, "column": column}), "{code}");
+        }
+    }
+}
+
+#[test]
+fn a_script_that_throws_is_not_run_again() {
+    for code in [
+        "(tools.x.y({}), JSON.parse('{'))",
+        "function f() { tools.x.y({}); JSON.parse('{') }",
+        "(() => { tools.x.y({}); throw new SyntaxError('not JavaScript') })",
+        "tools.x.y({}); JSON.parse('{')",
+    ] {
+        let (end, sent) = run(code);
+        let end = serde_json::to_value(end).unwrap();
+        assert!(
+            end["thrown"]["name"] == "SyntaxError" || end == "undefined",
+            "{code}: {end}"
+        );
+        assert!(sent.len() <= 1, "{code}: {sent:?}");
+    }
+}
+
+#[cfg(feature = "typescript")]
+#[test]
+fn types_are_removed_and_places_kept() {
+    let cases = [
+        ("const a: number = 1; return a as any", json!({"value": 1})),
+        (
+            "async (x?: string): Promise<number> => { interface A { b: 1 }\n return (await tools.x.y({n: 2} as A))!.n }",
+            json!({"value": 2}),
+        ),
+        (
+            "const ä: Map<string, number> = new Map(); return ä.size",
+            json!({"value": 0}),
+        ),
+    ];
+    for (code, expected) in cases {
+        assert_eq!(end(code), expected, "{code}");
+    }
+    let places = [
+        (
+            "const é: 'ä' = 'ä'; null.x",
+            "cannot read property 'x' of null",
+            1,
+            21,
+        ),
+        (
+            "const a: number = 1;\nconst a = 2;",
+            "invalid redefinition of lexical identifier",
+            2,
+            9,
+        ),
+        (
+            "const a: X = 1;\n  enum E { A }",
+            "TypeScript enums are not supported: use an object",
+            2,
+            3,
+        ),
+    ];
+    for (code, message, line, column) in places {
+        let end = end(code);
+        let thrown = &end["thrown"];
+        assert_eq!(thrown["message"], message, "{code}");
+        assert_eq!(
+            thrown["at"],
+            json!({"line": line, "column": column}),
+            "{code}"
+        );
+    }
+    // Not TypeScript either: the error is the one of the engine.
+    assert_eq!(
+        end("const a = ;")["thrown"]["at"],
+        json!({"line": 1, "column": 11})
+    );
 }
 
 #[test]
