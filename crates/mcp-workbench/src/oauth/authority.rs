@@ -5,19 +5,20 @@ mod endpoints;
 use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use super::{
     Account, Challenge,
-    discovery::{Discovery, discover},
+    discovery::{self, Discovery, discover},
     error::{FetchFault, OAuthCode, SignInError},
     fetch::{Fetcher, JSON, post, refusal},
     metadata::Metadata,
     record::{Record, RegisteredClient},
 };
-use crate::{alarm::timeout, dial::Guard};
+use crate::{alarm::timeout, config::Auth, dial::Guard};
 
 pub(super) use endpoints::IssuedToken;
 
@@ -33,6 +34,13 @@ pub(super) struct Authority {
     account: Account,
     fetcher: Fetcher,
     found: Discovery,
+}
+
+/// A client that was registered before, and where.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct KnownClient {
+    pub(super) issuer: Option<String>,
+    pub(super) client: RegisteredClient,
 }
 
 /// The values of one attempt that the address to sign in at contains.
@@ -69,6 +77,37 @@ impl Authority {
         Ok(authority)
     }
 
+    /// Returns the authorization server of the users, for tokens of a resource. Its address is that of the configuration, so
+    /// nothing that a server says leads to it.
+    pub(super) async fn of_users(
+        account: &Account,
+        auth: &Auth,
+        resource: &str,
+    ) -> Result<Self, SignInError> {
+        let fetcher = Fetcher::new(&auth.issuer_url);
+        let metadata = timeout(DISCOVERY_TIMEOUT, discovery::metadata(&fetcher)).await;
+        let metadata = metadata.unwrap_or_else(|_| {
+            let host = auth.issuer_url.host_str().unwrap_or_default().to_owned();
+            Err(FetchFault::TooSlow { host }.into())
+        })?;
+        let authority = Self {
+            account: account.clone(),
+            fetcher,
+            found: Discovery {
+                metadata,
+                is_described: true,
+                resource: resource.to_owned(),
+                scopes: Vec::new(),
+                challenge: None,
+            },
+        };
+        if authority.issuer() != Some(&*auth.issuer) {
+            return Err(SignInError::WrongIssuer);
+        }
+        authority.check_endpoints()?;
+        Ok(authority)
+    }
+
     /// Refuses any authority but the one that the entry trusts, if it names one: no other may get the entry's secrets.
     fn check_trust(&self) -> Result<(), SignInError> {
         let trusted = self.account.settings().issuer.as_deref();
@@ -82,7 +121,7 @@ impl Authority {
     /// Refuses an authority whose endpoints must not be asked. They are checked again when they are dialled.
     fn check_endpoints(&self) -> Result<(), SignInError> {
         if let Some(address) = self.metadata().text("authorization_endpoint") {
-            harmless(self.account.url(), address)?;
+            harmless(self.fetcher.server(), address)?;
         }
         for endpoint in ["token_endpoint", "registration_endpoint"] {
             if let Some(endpoint) = self.metadata().text(endpoint) {
@@ -150,7 +189,7 @@ impl Authority {
         &self,
         redirect_uri: &str,
         scopes: &[String],
-        record: Option<&Record>,
+        known: Option<&KnownClient>,
     ) -> Result<RegisteredClient, SignInError> {
         let settings = self.account.settings();
         let client = |id: &str, secret: Option<&String>| RegisteredClient {
@@ -163,15 +202,16 @@ impl Authority {
             .flag("client_id_metadata_document_supported");
         let document = settings.client_metadata_url.as_ref();
         // A client that was registered for another redirect address or at another authority is of no use.
-        let is_reusable = |it: &&Record| {
-            it.client.redirect_uri.as_deref() == Some(redirect_uri) && it.issuer() == self.issuer()
+        let is_reusable = |it: &&KnownClient| {
+            it.client.redirect_uri.as_deref() == Some(redirect_uri)
+                && it.issuer.as_deref() == self.issuer()
         };
         if let Some(id) = &settings.client_id {
             Ok(client(id, settings.client_secret.as_ref()))
         } else if let Some(url) = document.filter(|_| supports_documents) {
             Ok(client(url, None))
-        } else if let Some(record) = record.filter(is_reusable) {
-            Ok(record.client.clone())
+        } else if let Some(known) = known.filter(is_reusable) {
+            Ok(known.client.clone())
         } else {
             self.register(redirect_uri, scopes).await
         }
@@ -194,7 +234,7 @@ impl Authority {
             "grant_types": ["authorization_code", "refresh_token"],
             "response_types": ["code"],
             "token_endpoint_auth_method": "none",
-            "application_type": "native",
+            "application_type": application_type(redirect_uri),
         });
         if !scopes.is_empty() {
             request["scope"] = scopes.join(" ").into();
@@ -223,7 +263,10 @@ impl Authority {
     /// Returns the address to sign in at.
     pub(super) fn address(&self, request: &AuthorizationRequest<'_>) -> Result<Url, SignInError> {
         let endpoint = self.metadata().text("authorization_endpoint");
-        let mut url = harmless(self.account.url(), endpoint.ok_or(SignInError::Metadata)?)?;
+        let mut url = harmless(
+            self.fetcher.server(),
+            endpoint.ok_or(SignInError::Metadata)?,
+        )?;
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(request.verifier));
         let mut query = url.query_pairs_mut();
         query.extend_pairs([
@@ -244,6 +287,15 @@ impl Authority {
         }
         drop(query);
         Ok(url)
+    }
+}
+
+/// Returns the kind of application with a redirect address: native ones have a port of this machine.
+fn application_type(redirect_uri: &str) -> &'static str {
+    if redirect_uri.starts_with("https:") {
+        "web"
+    } else {
+        "native"
     }
 }
 

@@ -81,6 +81,13 @@ pub(super) async fn discover(
     })
 }
 
+/// Fetches the metadata of the authorization server whose address the fetcher has.
+pub(super) async fn metadata(fetcher: &Fetcher) -> Result<Metadata, SignInError> {
+    let issuer = fetcher.server();
+    let found = fetch_metadata(fetcher, &well_known(issuer), issuer).await?;
+    found.ok_or(SignInError::Metadata)
+}
+
 /// Fetches the resource metadata that the server itself has named. A document about another server is an error: any
 /// other way to go on would drop the binding of the token to this server.
 async fn named_resource(

@@ -5,6 +5,8 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::store::StoreError;
+
 /// A request to an authorization server without a usable response.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum FetchFault {
@@ -114,6 +116,9 @@ pub(crate) enum StoreFault {
     /// The record is damaged, or has a different layout.
     #[error("the stored sign-in cannot be read (hint: sign in again)")]
     Unreadable,
+    /// The record is in the store that replicas share, and this is away.
+    #[error(transparent)]
+    Unreachable(#[from] StoreError),
 }
 
 impl From<io::Error> for StoreFault {
@@ -172,6 +177,9 @@ pub(crate) enum SignInError {
     /// The attempt timed out, or was finished before.
     #[error("this sign-in has ended (hint: start again)")]
     Over,
+    /// The values of a sign-in do not fit into a cookie.
+    #[error("the values of the sign-in are too long")]
+    TooLong,
     #[error("`privateKey` cannot be used with `signingAlgorithm`")]
     UnusableKey,
     #[error("no sign-in is needed: the entry has its own credentials (`client_credentials`)")]

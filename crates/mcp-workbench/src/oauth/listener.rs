@@ -73,6 +73,12 @@ pub(crate) enum Outcome {
     Failed,
     /// The redirect does not belong to the attempt.
     Stray,
+    /// A user of the authorization server has signed in.
+    GoBack,
+    /// A user of the authorization server does not have the server.
+    NoAccess,
+    /// The attempt of a user failed; the log of the workbench says why.
+    Logged,
 }
 
 impl Outcome {
@@ -85,7 +91,15 @@ impl Outcome {
         }
     }
 
-    fn response(self) -> Response<String> {
+    /// Returns the outcome of a failed attempt of a user.
+    pub(crate) fn of_user(error: &SignInError) -> Self {
+        match error {
+            SignInError::Denied { .. } => Self::Refused,
+            _ => Self::Logged,
+        }
+    }
+
+    pub(crate) fn response(self) -> Response<String> {
         let (status, title, text) = match self {
             Self::SignedIn => (
                 StatusCode::OK,
@@ -106,6 +120,21 @@ impl Outcome {
                 StatusCode::BAD_REQUEST,
                 "No sign-in in progress",
                 "This address does not belong to a sign-in in progress. You can close this page.",
+            ),
+            Self::GoBack => (
+                StatusCode::OK,
+                "You are signed in",
+                "You can close this page and go back to your client.",
+            ),
+            Self::NoAccess => (
+                StatusCode::FORBIDDEN,
+                "You are not signed in",
+                "You do not have access to this server, or nobody signs in to it here. You can close this page.",
+            ),
+            Self::Logged => (
+                StatusCode::BAD_GATEWAY,
+                "You are not signed in",
+                "The sign-in failed. Whoever runs MCP Workbench finds the reason in its log. You can close this page and try again.",
             ),
         };
         respond(status, &page(title, text))

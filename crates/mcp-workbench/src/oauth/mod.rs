@@ -15,20 +15,27 @@ mod error;
 mod fetch;
 mod listener;
 mod metadata;
+mod owner;
 mod record;
+mod resource_server;
 mod sign_in;
 mod store;
 mod tokens;
+mod user_sign_ins;
 
 pub(crate) use self::{
-    account::Account,
+    account::{Account, AccountPlace, TokenWay},
     bearer::Bearer,
     challenge::Challenge,
     error::{FetchFault, OAuthCode, SignInError, SignedOut, TokenFault},
     listener::{Listener, Outcome},
+    owner::{CredentialOwner, UserCredentials},
     record::Record,
-    sign_in::{Granted, SignIn},
+    resource_server::{METADATA_PATH, ResourceServer, TokenRefusal, User},
+    sign_in::{Granted, SIGN_IN_TIMEOUT, SignIn},
+    store::UserRecords,
     tokens::Tokens,
+    user_sign_ins::{BROWSER_PATH, BrowserStep, CALLBACK, JourneyUser, SIGN_IN, UserSignIns},
 };
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::Bearer;
+use super::{Bearer, authority::KnownClient};
 use crate::config::Secrets;
 
 /// The layout of a record. Records of other layouts are not read.
@@ -97,6 +97,14 @@ impl Record {
     /// Returns the issuer of the token; `None` if the server has no metadata.
     pub(crate) fn issuer(&self) -> Option<&str> {
         self.issuer.as_deref()
+    }
+
+    /// Returns the client of the sign-in, with its issuer.
+    pub(super) fn known_client(&self) -> KnownClient {
+        KnownClient {
+            issuer: self.issuer.clone(),
+            client: self.client.clone(),
+        }
     }
 
     /// Returns the granted scopes.

@@ -10,15 +10,21 @@ use serde_json::Value;
 use url::{Url, form_urlencoded};
 
 use super::{Authority, OFFLINE, unique};
-use crate::oauth::{
-    assertion::Signer,
-    error::{OAuthCode, SignInError},
-    fetch::{FORM, post, refusal},
-    record::{Record, RegisteredClient, Token},
+use crate::{
+    config::AuthClient,
+    oauth::{
+        assertion::Signer,
+        error::{OAuthCode, SignInError},
+        fetch::{FORM, post, refusal},
+        record::{Record, RegisteredClient, Token},
+    },
 };
 
 /// The type of a signed assertion (RFC 7523).
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+/// The grant and the type of token of an exchange (RFC 8693).
+const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 
 /// A token that was issued.
 pub(in crate::oauth) struct IssuedToken {
@@ -118,6 +124,43 @@ impl Authority {
         };
         let proof = Proof::Client(&client, SecretPlace::Form);
         self.request_token(form, &proof).await
+    }
+
+    /// Exchanges the token of a user for one of the server, as the client of the workbench (RFC 8693).
+    pub(in crate::oauth) async fn exchange_token(
+        &self,
+        client: &AuthClient,
+        subject: &str,
+        needed: &[String],
+    ) -> Result<IssuedToken, SignInError> {
+        let settings = self.account.settings();
+        let scopes = [settings.scopes.as_slice(), needed].concat();
+        let scopes = unique(scopes).join(" ");
+        let mut form = vec![
+            ("grant_type", EXCHANGE),
+            ("subject_token", subject),
+            ("subject_token_type", ACCESS_TOKEN),
+            ("requested_token_type", ACCESS_TOKEN),
+        ];
+        let exchange = settings.exchange.as_ref();
+        let audience = exchange.and_then(|it| it.audience.as_deref());
+        form.extend(audience.map(|audience| ("audience", audience)));
+        if !scopes.is_empty() {
+            form.push(("scope", &scopes));
+        }
+        let client = RegisteredClient {
+            id: client.id.clone(),
+            secret: client.secret.clone(),
+            redirect_uri: None,
+        };
+        let proof = Proof::Client(&client, SecretPlace::Header);
+        let issued = self.request_token(&form, &proof).await?;
+        // A token that comes back unchanged would be the user's own, which no server may get.
+        if issued.token.access == subject {
+            let code = OAuthCode::InvalidTarget;
+            return Err(SignInError::NoToken { code });
+        }
+        Ok(issued)
     }
 
     /// Revokes the token of a record, if the authority can. A failure is ignored, since the record is removed in any

@@ -1,149 +1,214 @@
-//! The storage of records: files in the state directory that only the user can read, or the keyring of the system if the
-//! build has it and it works. A lock for each record keeps two workbenches from using the same refresh token.
+//! The storage of records: on this machine, or for users in the store that replicas share. A lock for each record keeps two
+//! workbenches from using the same refresh token.
 
 #[cfg(all(feature = "keyring", not(test)))]
 mod keyring;
 #[cfg(not(all(feature = "keyring", not(test))))]
 #[path = "no_keyring.rs"]
 mod keyring;
+mod local;
+mod shared;
 
 use std::{
-    fs::{self, File, TryLockError},
-    io,
-    path::PathBuf,
-    sync::Arc,
+    fs::File,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
-use tokio::time::sleep;
-
+use self::{local::LocalRecord, shared::SharedRecord};
 use super::{
     error::StoreFault,
     record::{LAYOUT, Record},
 };
-use crate::{offload::run_blocking, private_files};
+use crate::{
+    config::Config,
+    offload::run_blocking,
+    seal::Sealer,
+    store::{Store, StoreLock},
+};
 
-/// The folder in the state directory.
-const FOLDER: &str = "signin";
-/// The largest record that is read or written.
-const MOST_BYTES: usize = 256 * 1024;
-/// The timeout for the lock: longer than a refresh by another workbench takes.
+/// The timeout for the lock: longer than a refresh by another workbench takes. A lock in the store of replicas ends after this
+/// time if its holder is gone.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(40);
 const SHORT_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const LOCK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The place of one record. Cheap to clone.
-#[derive(Debug, Clone)]
-pub(super) struct Store(Arc<Place>);
-
-#[derive(Debug)]
-struct Place {
-    folder: PathBuf,
-    /// The identifier of the account.
-    key: String,
+/// The place of the records of all users.
+#[derive(Clone)]
+pub(crate) enum UserRecords {
+    /// Nothing is stored.
+    Nowhere,
+    /// Files in the state directory, which the sealer encrypts.
+    Local { state: PathBuf, sealer: Sealer },
+    /// The store that replicas share.
+    Shared(Store),
 }
 
-impl Store {
-    pub(super) fn new(state: &std::path::Path, key: String) -> Self {
-        let folder = state.join(FOLDER);
-        Self(Arc::new(Place { folder, key }))
+impl UserRecords {
+    /// Returns the place of the users of a configuration: the store, if there is one.
+    pub(crate) fn of(config: &Config, sealer: &Sealer, store: Option<&Store>) -> Self {
+        match (store, &config.state) {
+            (Some(store), _) => Self::Shared(store.clone()),
+            (None, Some(state)) => Self::Local {
+                state: state.clone(),
+                sealer: sealer.clone(),
+            },
+            (None, None) => Self::Nowhere,
+        }
     }
 
-    /// Loads the record. A file is newer than an entry of the keyring: it exists because the keyring did not work.
-    pub(super) fn load(&self) -> Result<Option<Record>, StoreFault> {
-        let file = self.file("json");
-        match fs::symlink_metadata(&file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let text = keyring::load(&self.0.key)?;
-                return text.map(|text| parse(text.as_bytes())).transpose();
+    /// Returns the place of a record for a server.
+    pub(super) fn record(&self, server: &str, key: &str) -> Option<RecordStore> {
+        match self {
+            Self::Nowhere => None,
+            Self::Local { state, sealer } => {
+                let record = LocalRecord::of_user(state, server, key.to_owned(), sealer);
+                Some(RecordStore::Local(record))
             }
-            Err(error) => return Err(error.into()),
-            Ok(_) => {}
+            Self::Shared(store) => {
+                let record = SharedRecord::new(store, server, key);
+                Some(RecordStore::Shared(record))
+            }
         }
-        let read = private_files::read(&file, MOST_BYTES as u64);
-        let (text, _) = read.ok_or(StoreFault::Unreadable)?;
-        parse(&text).map(Some)
     }
 
-    pub(super) fn save(&self, record: &Record) -> Result<(), StoreFault> {
-        let text = serde_json::to_string(record).map_err(|_| StoreFault::Unreadable)?;
-        if keyring::save(&self.0.key, &text) {
-            self.remove_file()?;
-            return Ok(());
+    /// Records that a value is used, for all replicas and for so long. Returns false if it was used before. Without a store each
+    /// process knows only its own.
+    pub(super) async fn use_up(&self, value: &str, ttl: Duration) -> Result<bool, StoreFault> {
+        match self {
+            Self::Nowhere | Self::Local { .. } => Ok(true),
+            // A lock that nobody releases.
+            Self::Shared(store) => {
+                let taken = store.lock(&format!("used\0{value}"), ttl).await?;
+                Ok(taken.is_some())
+            }
         }
-        let name = format!("{}.json", self.0.key);
-        Ok(private_files::replace(
-            &self.0.folder,
-            &name,
-            text.as_bytes(),
-        )?)
+    }
+}
+
+/// The place of one record. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) enum RecordStore {
+    Local(LocalRecord),
+    Shared(SharedRecord),
+}
+
+/// The lock of a record.
+pub(super) enum RecordLock {
+    /// It is released with the file.
+    Local {
+        _file: File,
+    },
+    Shared(StoreLock),
+}
+
+impl RecordStore {
+    /// Returns the place of the record of the user of this machine.
+    pub(super) fn of_machine(state: &Path, key: String) -> Self {
+        Self::Local(LocalRecord::new(state, key))
+    }
+
+    /// Returns the places of the records of all users on this machine for a server.
+    pub(super) fn of_users(state: &Path, server: &str, sealer: &Sealer) -> Vec<Self> {
+        let keys = local::user_keys(state, server).into_iter();
+        let records = keys.map(|key| LocalRecord::of_user(state, server, key, sealer));
+        records.map(Self::Local).collect()
+    }
+
+    pub(super) async fn read(&self) -> Result<Option<Record>, StoreFault> {
+        let text = self.read_text().await?;
+        text.map(|text| parse(&text)).transpose()
+    }
+
+    /// Reads the text of a record.
+    pub(super) async fn read_text(&self) -> Result<Option<Vec<u8>>, StoreFault> {
+        match self {
+            Self::Local(record) => {
+                let record = record.clone();
+                let read = run_blocking(move || record.load_text()).await;
+                read.unwrap_or(Err(StoreFault::Unreadable))
+            }
+            Self::Shared(record) => Ok(record.get().await?),
+        }
+    }
+
+    pub(super) async fn write(&self, record: &Record) -> Result<(), StoreFault> {
+        let text = serde_json::to_string(record).map_err(|_| StoreFault::Unreadable)?;
+        self.write_text(text).await
+    }
+
+    /// Stores the text of a record.
+    pub(super) async fn write_text(&self, text: String) -> Result<(), StoreFault> {
+        match self {
+            Self::Local(record) => {
+                let record = record.clone();
+                let written = run_blocking(move || record.save_text(&text)).await;
+                written.unwrap_or(Err(StoreFault::Unreadable))
+            }
+            Self::Shared(record) => Ok(record.set(text.as_bytes()).await?),
+        }
     }
 
     /// Removes the record. Returns false if there was none.
-    pub(super) fn remove(&self) -> Result<bool, StoreFault> {
-        let was_file = self.remove_file()?;
-        Ok(keyring::remove(&self.0.key)? || was_file)
-    }
-
-    fn remove_file(&self) -> Result<bool, StoreFault> {
-        match fs::remove_file(self.file("json")) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error.into()),
+    pub(super) async fn erase(&self) -> Result<bool, StoreFault> {
+        match self {
+            Self::Local(record) => {
+                let record = record.clone();
+                let erased = run_blocking(move || record.remove()).await;
+                erased.unwrap_or(Err(StoreFault::Unreadable))
+            }
+            Self::Shared(record) => Ok(record.remove().await?),
         }
     }
 
-    /// Does [`Self::save`] without blocking the event loop.
-    pub(super) async fn write(&self, record: Record) -> Result<(), StoreFault> {
-        let store = self.clone();
-        let written = run_blocking(move || store.save(&record)).await;
-        written.unwrap_or(Err(StoreFault::Unreadable))
-    }
-
-    /// Does [`Self::remove`] without blocking the event loop.
-    pub(super) async fn erase(&self) -> Result<bool, StoreFault> {
-        let store = self.clone();
-        let erased = run_blocking(move || store.remove()).await;
-        erased.unwrap_or(Err(StoreFault::Unreadable))
+    /// Takes the lock of the record. Returns `None` after a timeout: it is better to refresh twice than never.
+    pub(super) async fn lock(&self) -> Result<Option<RecordLock>, StoreFault> {
+        self.lock_within(LOCK_TIMEOUT).await
     }
 
     /// Does [`Self::lock`] with a short timeout.
-    pub(super) fn lock_now(&self) -> Option<File> {
-        private_files::wait_for_lock(self.open_lock()?, SHORT_LOCK_TIMEOUT)
+    pub(super) async fn lock_soon(&self) -> Result<Option<RecordLock>, StoreFault> {
+        self.lock_within(SHORT_LOCK_TIMEOUT).await
     }
 
-    /// Takes the lock of the record, which is released when the value is dropped. Returns `None` after a timeout: it is
-    /// better to refresh twice than never.
-    pub(super) async fn lock(&self) -> Option<File> {
-        let file = self.open_lock()?;
-        let mut waited = Duration::ZERO;
-        while waited < LOCK_TIMEOUT {
-            match file.try_lock() {
-                Ok(()) => return Some(file),
-                Err(TryLockError::WouldBlock) => sleep(LOCK_INTERVAL).await,
-                Err(TryLockError::Error(_)) => return None,
+    async fn lock_within(&self, timeout: Duration) -> Result<Option<RecordLock>, StoreFault> {
+        match self {
+            Self::Local(record) => {
+                let file = record.lock(timeout).await;
+                Ok(file.map(|file| RecordLock::Local { _file: file }))
             }
-            waited += LOCK_INTERVAL;
+            Self::Shared(record) => {
+                let lock = record.lock(timeout).await?;
+                Ok(lock.map(RecordLock::Shared))
+            }
         }
-        None
     }
 
     /// Returns the place of the record, for the user.
     pub(super) fn place(&self) -> String {
-        let file = self.file("json");
-        if file.exists() {
-            file.display().to_string()
-        } else {
-            format!("the keyring of the system: {}", self.0.key)
+        match self {
+            Self::Local(record) => record.place(),
+            Self::Shared(_) => "the store of the replicas".to_owned(),
         }
     }
+}
 
-    fn open_lock(&self) -> Option<File> {
-        private_files::open_lock(&self.0.folder, &format!("{}.lock", self.0.key))
+impl RecordLock {
+    pub(super) async fn release(self) {
+        if let Self::Shared(lock) = self
+            && let Err(error) = lock.release().await
+        {
+            tracing::debug!(
+                "failed to release the lock of a sign-in, which ends by itself: {error}"
+            );
+        }
     }
+}
 
-    fn file(&self, extension: &str) -> PathBuf {
-        self.0.folder.join(format!("{}.{extension}", self.0.key))
+/// Releases a lock, if it was taken.
+pub(super) async fn release(lock: Option<RecordLock>) {
+    if let Some(lock) = lock {
+        lock.release().await;
     }
 }
 

@@ -25,7 +25,7 @@ fn account_with(authority: &TestAuthority, state: &Path, settings: OAuthSettings
         protocol: RemoteProtocol::Http,
         secrets: Secrets::default(),
     };
-    Account::of(&endpoint, Some(state)).unwrap()
+    Account::of_machine(&endpoint, Some(state)).unwrap()
 }
 
 fn account(authority: &TestAuthority, state: &Path) -> Account {

@@ -176,7 +176,8 @@ async fn missing_scopes_are_requested() {
     let state = tempdir().unwrap();
     let account = account(&authority, state.path());
     sign_in(&account).await.unwrap();
-    account.record_needed_scopes(&["write".into(), "read".into(), "\u{1b}".into()]);
+    let needed = ["write".into(), "read".into(), "\u{1b}".into()];
+    account.record_needed_scopes(&needed).await.unwrap();
     assert_eq!(account.load().unwrap().unwrap().needed_scopes(), ["write"]);
     let attempt = SignIn::begin(&account, REDIRECT, None).await.unwrap();
     assert_eq!(parameter(attempt.address(), "scope").unwrap(), "read write");

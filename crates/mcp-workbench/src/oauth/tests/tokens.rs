@@ -31,26 +31,25 @@ async fn signed_in(state: &Path) -> (TestAuthority, Account) {
     (authority, account)
 }
 
-fn change(account: &Account, change: impl FnOnce(&mut Record)) {
-    let mut record = account.load().unwrap().unwrap();
-    change(&mut record);
-    account.store().unwrap().save(&record).unwrap();
+async fn change(account: &Account, change: impl FnOnce(&mut Record)) {
+    account.change(change).await.unwrap();
 }
 
 /// Makes the stored token expire.
-fn end_token(account: &Account) {
+async fn end_token(account: &Account) {
     change(account, |record| {
         let token = record.token.as_mut().unwrap();
         token.expires_in = Some(60);
         token.received_at -= 3600;
-    });
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn an_expired_token_is_refreshed_before_its_use() {
     let state = tempdir().unwrap();
     let (authority, account) = signed_in(state.path()).await;
-    end_token(&account);
+    end_token(&account).await;
     let tokens = Tokens::new(account.clone(), &TaskTracker::new());
     let ready = tokens.ready().await.unwrap();
     assert_eq!(ready, Some(bearer(2)));
@@ -91,7 +90,7 @@ async fn many_refused_requests_cause_one_refresh() {
 async fn two_workbenches_never_use_one_refresh_token() {
     let state = tempdir().unwrap();
     let (authority, account) = signed_in(state.path()).await;
-    end_token(&account);
+    end_token(&account).await;
     let tasks = TaskTracker::new();
     let workbenches: Vec<Tokens> = (0..4)
         .map(|_| Tokens::new(account.clone(), &tasks))
@@ -154,7 +153,8 @@ async fn a_token_rotated_by_another_process_is_used() {
         let token = record.token.as_mut().unwrap();
         token.access = "access-9".into();
         token.refresh = Some("refresh-9".into());
-    });
+    })
+    .await;
     let replaced = tokens.replace(refused.as_ref(), None).await;
     assert_eq!(replaced, Ok(bearer(9)));
     assert_eq!(authority.refreshes(), 0);
@@ -220,7 +220,8 @@ async fn a_clock_change_does_not_expire_a_token() {
         change(&account, |record| {
             let token = record.token.as_mut().unwrap();
             (token.received_at, token.expires_in) = (received_at, expires_in);
-        });
+        })
+        .await;
         let tokens = Tokens::new(account.clone(), &TaskTracker::new());
         let ready = tokens.ready().await.unwrap();
         let is_first = ready == Some(bearer(1));
@@ -237,7 +238,8 @@ async fn a_token_in_use_is_refreshed_ahead() {
         let token = record.token.as_mut().unwrap();
         token.expires_in = Some(3600);
         token.received_at -= 3590;
-    });
+    })
+    .await;
     authority.change(|it| it.expires_in = Some(3600));
     let tokens = Tokens::new(account.clone(), &TaskTracker::new());
     let mut state = tokens.state();
@@ -256,8 +258,9 @@ async fn an_expired_token_without_a_refresh_token_ends_the_sign_in() {
     let (authority, account) = signed_in(state.path()).await;
     change(&account, |record| {
         record.token.as_mut().unwrap().refresh = None;
-    });
-    end_token(&account);
+    })
+    .await;
+    end_token(&account).await;
     let tokens = Tokens::new(account, &TaskTracker::new());
     assert_eq!(tokens.ready().await, Ok(None));
     assert_eq!(

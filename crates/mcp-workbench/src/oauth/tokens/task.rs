@@ -16,15 +16,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{
-        Account, Bearer, Challenge, SignInError, SignedOut, TokenFault,
+        Account, Bearer, Challenge, CredentialOwner, SignInError, SignedOut, TokenFault, TokenWay,
         authority::Authority,
-        error::OAuthCode,
+        error::{OAuthCode, StoreFault},
         record::{LAYOUT, Record, RegisteredClient, seconds},
+        store::release,
     },
     Ask, GRACE, TokenState, ahead,
     published::{due, due_time, published_token, renewed},
 };
-use crate::{config::Secrets, offload::run_blocking};
+use crate::config::Secrets;
 
 /// The age up to which a discovered authorization server is used after a token was refused.
 const FRESH: Duration = Duration::from_mins(1);
@@ -146,7 +147,7 @@ impl TokenTask {
             return Ok(other);
         }
         // Another workbench may have signed in or refreshed.
-        self.reload().await;
+        self.reload().await.map_err(SignInError::from)?;
         if let Some(other) = self.good().filter(is_other) {
             return Ok(other);
         }
@@ -164,10 +165,10 @@ impl TokenTask {
 
     async fn step_up(&mut self, scopes: Vec<String>) {
         if self.account.needs_person() {
-            let account = self.account.clone();
-            let recorded = run_blocking(move || account.record_needed_scopes(&scopes));
-            if recorded.await.is_ok() {
-                self.reload().await;
+            let recorded = self.account.record_needed_scopes(&scopes).await;
+            let reloaded = self.reload().await;
+            if let Err(error) = recorded.and(reloaded) {
+                tracing::debug!("failed to store the needed scopes: {error}");
             }
             return;
         }
@@ -195,10 +196,10 @@ impl TokenTask {
 
     /// Gets a new token, and records the outcome for the back-off.
     async fn renew(&mut self, want: Want<'_>) -> Result<(), TokenFault> {
-        let renewed = if self.account.needs_person() {
-            self.refresh(want).await
-        } else {
-            self.get_by_credentials(want).await
+        let renewed = match self.account.way() {
+            TokenWay::Person => self.refresh(want).await,
+            TokenWay::Credentials => self.get_by_credentials(want).await,
+            TokenWay::Exchange => self.get_by_exchange().await,
         };
         match &renewed {
             Ok(()) => {
@@ -219,12 +220,17 @@ impl TokenTask {
         if self.record.is_none() {
             return Err(SignedOut::Never.into());
         }
-        let store = self.account.store().cloned();
-        let _lock = match &store {
-            Some(store) => store.lock().await,
+        let lock = match self.account.store() {
+            Some(store) => store.lock().await.map_err(SignInError::from)?,
             None => None,
         };
-        if self.reload().await {
+        let refreshed = self.refresh_locked(want).await;
+        release(lock).await;
+        refreshed
+    }
+
+    async fn refresh_locked(&mut self, want: Want<'_>) -> Result<(), TokenFault> {
+        if self.reload().await.map_err(SignInError::from)? {
             return Ok(());
         }
         let record = self.record.clone().ok_or(SignedOut::Never)?;
@@ -261,7 +267,7 @@ impl TokenTask {
         code: OAuthCode,
         want: Want<'_>,
     ) -> Result<(), TokenFault> {
-        if self.reload().await {
+        if self.reload().await.map_err(SignInError::from)? {
             return Ok(());
         }
         let is_good = self.good().is_some() && matches!(want, Want::New);
@@ -272,6 +278,7 @@ impl TokenTask {
         if code != OAuthCode::InvalidGrant {
             // The client is unknown there: the next sign-in registers a new one.
             record.client.redirect_uri = None;
+            self.account.forget_shared_client().await;
         }
         self.store(record).await;
         Err(SignedOut::Ended.into())
@@ -285,6 +292,24 @@ impl TokenTask {
         let issued = authority.client_credentials(&self.needed).await?;
         let issuer = authority.issuer().map(str::to_owned);
         let record = self.record_of_credentials(issuer);
+        self.use_record(Some(renewed(record, issued)));
+        Ok(())
+    }
+
+    /// Exchanges the token that the user's client has sent last. The user's token is sent to the authorization server that
+    /// issued it, and to nobody else.
+    async fn get_by_exchange(&mut self) -> Result<(), TokenFault> {
+        let CredentialOwner::User(user) = self.account.owner() else {
+            return Err(SignedOut::Never.into());
+        };
+        let subject = user.token().ok_or(SignedOut::Never)?;
+        let auth = self.account.auth().ok_or(SignedOut::Never)?;
+        let client = auth.client.as_ref().ok_or(SignedOut::Never)?;
+        let resource = self.account.url().as_str();
+        let authority = Authority::of_users(&self.account, auth, resource).await?;
+        let issued = authority.exchange_token(client, &subject, &self.needed);
+        let issued = issued.await?;
+        let record = self.record_of_credentials(Some(auth.issuer.clone()));
         self.use_record(Some(renewed(record, issued)));
         Ok(())
     }
@@ -306,21 +331,24 @@ impl TokenTask {
     /// Stores a record. If that fails, it is used until the process ends.
     async fn store(&mut self, record: Record) {
         if let Some(store) = self.account.store()
-            && let Err(error) = store.write(record.clone()).await
+            && let Err(error) = store.write(&record).await
         {
             tracing::warn!("failed to store a new token: {error}");
         }
         self.use_record(Some(record));
     }
 
-    /// Loads the record. Returns true if it has a different token that is valid.
-    async fn reload(&mut self) -> bool {
+    /// Loads the record. Returns true if it has a different token that is valid. Fails if the store of replicas is away: then it
+    /// is not known whether the user is signed in.
+    async fn reload(&mut self) -> Result<bool, StoreFault> {
         if !self.account.needs_person() || self.account.store().is_none() {
-            return false;
+            return Ok(false);
         }
-        // A record that cannot be read now counts as unchanged.
-        let Ok(stored) = self.account.read().await else {
-            return false;
+        let stored = match self.account.read().await {
+            Ok(stored) => stored,
+            Err(fault @ StoreFault::Unreachable(_)) => return Err(fault),
+            // A record that cannot be read now counts as unchanged.
+            Err(_) => return Ok(false),
         };
         let token = |record: &Option<Record>| record.as_ref().and_then(|it| it.token.clone());
         let is_other = token(&stored) != token(&self.record);
@@ -330,7 +358,7 @@ impl TokenTask {
             self.trouble = None;
             self.failures = 0;
         }
-        is_other && self.good().is_some()
+        Ok(is_other && self.good().is_some())
     }
 
     /// Uses a record from now on, and publishes its token.

@@ -1,0 +1,198 @@
+//! The claims of a token, and the client of the configuration that they make its user.
+
+use ident::ClientName;
+use serde_json::{Map, Value};
+
+use super::TokenRefusal;
+use crate::config::ClientClaims;
+
+/// The holder of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subject<'a> {
+    User(&'a str),
+    /// A client of the authorization server that acts for itself. Not every authorization server gives it a subject.
+    Program(&'a str),
+}
+
+/// The claims of a token whose issuer, audience and times were checked.
+pub(super) struct Claims(Map<String, Value>);
+
+impl Claims {
+    pub(super) fn new(claims: Map<String, Value>) -> Self {
+        Self(claims)
+    }
+
+    /// Returns the user that the token is for, or the program if it acts for itself.
+    pub(super) fn subject(&self) -> Option<Subject<'_>> {
+        let text = |name| self.0.get(name).and_then(Value::as_str);
+        let subject = match self.0.get("sub") {
+            Some(_) => Subject::User(text("sub")?),
+            None => Subject::Program(text("client_id")?),
+        };
+        let (Subject::User(name) | Subject::Program(name)) = subject;
+        (!name.is_empty()).then_some(subject)
+    }
+
+    /// Returns true if the token is bound to a key of its holder. A thief who has only the token must not get in, and
+    /// the proof of the key is not checked here.
+    pub(super) fn is_bound(&self) -> bool {
+        self.0.contains_key("cnf")
+    }
+
+    /// Returns those scopes that the token does not have.
+    pub(super) fn missing(&self, scopes: &[String]) -> Vec<String> {
+        let has = |scope: &String| {
+            let claims = ["scope", "scp"].into_iter();
+            claims
+                .filter_map(|claim| self.0.get(claim))
+                .any(|value| has_scope(value, scope))
+        };
+        scopes.iter().filter(|it| !has(it)).cloned().collect()
+    }
+
+    /// Returns true if a claim has a value, or is a list that contains it.
+    fn has(&self, name: &str, value: &str) -> bool {
+        let found = self.0.get(name).or_else(|| {
+            let (first, rest) = name.split_once('.')?;
+            let inner = self.0.get(first)?;
+            rest.split('.')
+                .try_fold(inner, |inner, name| inner.get(name))
+        });
+        match found {
+            Some(Value::String(text)) => text == value,
+            Some(Value::Array(items)) => items.iter().any(|it| it == value),
+            _ => false,
+        }
+    }
+
+    /// Returns the client that the user is: the first one with these claims. Without clients of users everybody is the
+    /// same, and with them nobody gets in who is none of them.
+    pub(super) fn client(
+        &self,
+        clients: &[(ClientName, ClientClaims)],
+    ) -> Result<Option<ClientName>, TokenRefusal> {
+        if clients.is_empty() {
+            return Ok(None);
+        }
+        let is_theirs = |wanted: &ClientClaims| {
+            let mut claims = wanted.claims.iter();
+            claims.all(|(name, value)| self.has(name, value))
+        };
+        let found = clients.iter().find(|(_, wanted)| is_theirs(wanted));
+        let (name, wanted) = found.ok_or(TokenRefusal::NoClient)?;
+        match self.missing(&wanted.scopes) {
+            missing if missing.is_empty() => Ok(Some(name.clone())),
+            missing => Err(TokenRefusal::MissingScopes(missing)),
+        }
+    }
+}
+
+/// Returns true if a claim with scopes, in a text or a list, has one of them.
+fn has_scope(claim: &Value, scope: &str) -> bool {
+    match claim {
+        Value::String(text) => text.split(' ').any(|it| it == scope),
+        Value::Array(items) => items.iter().any(|it| it == scope),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn claims(value: Value) -> Claims {
+        match value {
+            Value::Object(map) => Claims(map),
+            _ => unreachable!("the tests write objects"),
+        }
+    }
+
+    fn wanting(claims: &[(&str, &str)], scopes: &[&str]) -> ClientClaims {
+        let claims = claims.iter();
+        ClientClaims {
+            claims: claims
+                .map(|(name, value)| ((*name).into(), (*value).into()))
+                .collect(),
+            scopes: scopes.iter().map(|it| (*it).into()).collect(),
+        }
+    }
+
+    #[test]
+    fn a_program_that_acts_for_itself_is_no_user() {
+        for (value, expected) in [
+            (
+                json!({"sub": "ada", "client_id": "x"}),
+                Some(Subject::User("ada")),
+            ),
+            (json!({"client_id": "x"}), Some(Subject::Program("x"))),
+            (json!({"sub": "", "client_id": "x"}), None),
+            (json!({"sub": 1, "client_id": "x"}), None),
+            (json!({}), None),
+        ] {
+            assert_eq!(claims(value.clone()).subject(), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn scopes_are_read_from_a_text_or_a_list() {
+        for value in [
+            json!({"scope": "read write"}),
+            json!({"scp": "read write"}),
+            json!({"scp": ["read", "write"]}),
+        ] {
+            let claims = claims(value);
+            let wanted = ["write".to_owned(), "admin".to_owned(), "rea".to_owned()];
+            assert_eq!(claims.missing(&wanted), ["admin", "rea"]);
+        }
+        assert_eq!(claims(json!({})).missing(&["x".into()]), ["x"]);
+    }
+
+    #[test]
+    fn the_first_client_with_all_claims_is_the_users() {
+        let clients = [
+            (
+                "admins".into(),
+                wanting(&[("groups", "admins"), ("tenant", "a")], &[]),
+            ),
+            (
+                "developers".into(),
+                wanting(&[("realm_access.roles", "dev")], &["tools"]),
+            ),
+            ("sub".into(), wanting(&[("a.b", "x")], &[])),
+        ];
+        let client = |value| claims(value).client(&clients);
+        for (value, expected) in [
+            (
+                json!({"groups": ["x", "admins"], "tenant": "a"}),
+                Ok(Some("admins".into())),
+            ),
+            (
+                json!({"groups": ["admins"], "tenant": "b"}),
+                Err(TokenRefusal::NoClient),
+            ),
+            (
+                json!({"groups": "admins ", "tenant": "a"}),
+                Err(TokenRefusal::NoClient),
+            ),
+            (
+                json!({"realm_access": {"roles": ["dev"]}, "scope": "tools"}),
+                Ok(Some("developers".into())),
+            ),
+            (
+                json!({"realm_access": {"roles": ["dev"]}}),
+                Err(TokenRefusal::MissingScopes(vec!["tools".into()])),
+            ),
+            // A claim of exactly this name counts before one inside another.
+            (
+                json!({"a.b": "y", "a": {"b": "x"}}),
+                Err(TokenRefusal::NoClient),
+            ),
+            (json!({}), Err(TokenRefusal::NoClient)),
+        ] {
+            assert_eq!(client(value.clone()), expected, "{value}");
+        }
+        assert_eq!(claims(json!({})).client(&[]), Ok(None));
+    }
+}
