@@ -1,0 +1,342 @@
+//! Values that all replicas share, in Redis: encrypted, each for one owner, and with an end.
+//!
+//! One task owns the connection and restores it. Operations take the connection as it is: while the store is away they fail at
+//! once with the reason, so that only what needs the store fails.
+
+use std::{fmt::Write, sync::Arc, time::Duration};
+
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, FromRedisValue, RedisError, aio::MultiplexedConnection, cmd,
+};
+use sha2::{Digest, Sha256};
+use tokio::{
+    sync::{Notify, watch},
+    time::{sleep, timeout},
+};
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    config::{RequestRate, StoreAddress},
+    private_files::random,
+    seal::{SealPurpose, Sealer},
+};
+
+/// How long a connection may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long an operation may take.
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(1);
+/// The pause after a failed connection, doubled up to the maximum.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
+/// The number of random bytes that name the holder of a lock.
+const LOCK_BYTES: usize = 16;
+
+/// Removes a lock, if it is still its holder's.
+const UNLOCK: &str =
+    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+/// The generic cell rate algorithm: the key holds the moment at which all that was taken is paid for. Times are in
+/// microseconds of the store's clock, so that the clocks of replicas do not count. More units than the burst wait until all is paid
+/// for.
+const TAKE_RATE: &str = "
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local interval, burst, units = 1000000 / tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local room = interval * math.max(burst - units, 0)
+local paid = math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), now)
+if paid - now > room then return math.ceil(paid - now - room) end
+paid = paid + interval * units
+redis.call('SET', KEYS[1], string.format('%.0f', paid), 'PX', math.max(math.ceil((paid - now) / 1000), 1))
+return 0";
+
+/// The kind of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StoredKind {
+    /// A result of which its client got a part.
+    Result,
+    /// The credentials of a user for a server, or the client that its users share.
+    Credentials,
+}
+
+impl StoredKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Result => "result",
+            Self::Credentials => "credentials",
+        }
+    }
+}
+
+/// The place of a value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StoredAt<'a> {
+    pub(crate) kind: StoredKind,
+    /// The principal that the value belongs to.
+    pub(crate) owner: &'a str,
+    pub(crate) name: &'a str,
+}
+
+impl StoredAt<'_> {
+    /// Returns the text that the value is bound to. The parts cannot run into each other.
+    fn place(&self) -> String {
+        let Self { kind, owner, name } = self;
+        format!("{}\0{owner}\0{name}", kind.name())
+    }
+
+    /// Returns the key in the store, which reveals neither owner nor name.
+    fn key(&self) -> String {
+        key(self.kind.name(), &self.place())
+    }
+}
+
+/// The reason why the store cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the store cannot be reached: {0}")]
+pub(crate) struct StoreError(Arc<str>);
+
+/// The state of the connection.
+#[derive(Clone)]
+enum State {
+    /// The first attempt is under way, or the first one after a connection was lost.
+    Connecting,
+    Up(Connected),
+    Down(Arc<str>),
+}
+
+/// A connection.
+#[derive(Clone)]
+struct Connected {
+    connection: MultiplexedConnection,
+    /// Tells it from those before.
+    number: u64,
+}
+
+/// The store. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Store {
+    state: watch::Receiver<State>,
+    /// Wakes the task when an operation has found the connection lost.
+    lost: Arc<Notify>,
+    sealer: Sealer,
+}
+
+impl Store {
+    /// Starts to connect to a store. The task ends with the last handle.
+    pub(crate) fn connect(address: &StoreAddress, sealer: Sealer) -> Self {
+        let (sender, state) = watch::channel(State::Connecting);
+        let lost = Arc::new(Notify::new());
+        let task = keep_connected(address.clone(), sender, Arc::clone(&lost));
+        TaskTracker::new().spawn(task);
+        Self {
+            state,
+            lost,
+            sealer,
+        }
+    }
+
+    /// Returns a value; `None` if there is none, or if it was not sealed for this place.
+    pub(crate) async fn get(&self, at: StoredAt<'_>) -> Result<Option<Vec<u8>>, StoreError> {
+        let sealed: Option<Vec<u8>> = self.run(cmd("GET").arg(at.key())).await?;
+        let place = at.place();
+        Ok(sealed.and_then(|it| self.sealer.decrypt(SealPurpose::Stored, &place, &it)))
+    }
+
+    /// Stores a value for as long as `ttl`.
+    pub(crate) async fn set(
+        &self,
+        at: StoredAt<'_>,
+        value: &[u8],
+        ttl: Duration,
+    ) -> Result<(), StoreError> {
+        let sealed = self.sealer.encrypt(SealPurpose::Stored, &at.place(), value);
+        let mut command = cmd("SET");
+        command.arg(at.key()).arg(sealed).arg("PX").arg(millis(ttl));
+        self.run(&command).await
+    }
+
+    /// Removes a value. Returns false if there was none.
+    pub(crate) async fn remove(&self, at: StoredAt<'_>) -> Result<bool, StoreError> {
+        self.run(cmd("DEL").arg(at.key())).await
+    }
+
+    /// Takes a lock that ends by itself after `ttl`; `None` if another replica has it.
+    pub(crate) async fn lock(
+        &self,
+        name: &str,
+        ttl: Duration,
+    ) -> Result<Option<StoreLock>, StoreError> {
+        let lock = StoreLock {
+            store: self.clone(),
+            key: key("lock", name),
+            holder: hex(&random::<LOCK_BYTES>()),
+        };
+        let mut command = cmd("SET");
+        command.arg(&lock.key).arg(&lock.holder);
+        command.arg("NX").arg("PX").arg(millis(ttl));
+        let taken: Option<String> = self.run(&command).await?;
+        Ok(taken.map(|_| lock))
+    }
+
+    /// Takes requests from a rate that all replicas share under a name. Returns how long to wait if it does not allow them now.
+    pub(crate) async fn take_rate(
+        &self,
+        name: &str,
+        rate: RequestRate,
+        requests: u64,
+    ) -> Result<Option<Duration>, StoreError> {
+        let mut command = cmd("EVAL");
+        command.arg(TAKE_RATE).arg(1).arg(key("rate", name));
+        command.arg(rate.per_second.get());
+        command.arg(rate.burst.get()).arg(requests);
+        let wait: u64 = self.run(&command).await?;
+        Ok((wait > 0).then(|| Duration::from_micros(wait)))
+    }
+
+    /// Runs a command. If the connection turns out to be lost, runs it once more on the next one: every command has the same effect
+    /// if it runs twice, or takes more than it had to.
+    async fn run<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, StoreError> {
+        let connected = self.connected().await?;
+        match query(command, connected.connection).await {
+            Err(QueryError::Lost(_)) => {}
+            Err(QueryError::Failed(reason)) => return Err(StoreError(reason)),
+            Ok(value) => return Ok(value),
+        }
+        self.reconnect(connected.number).await;
+        let connected = self.connected().await?;
+        let number = connected.number;
+        query(command, connected.connection).await.map_err(|error| {
+            let (QueryError::Lost(reason) | QueryError::Failed(reason)) = error;
+            if self.is_current(number) {
+                self.lost.notify_one();
+            }
+            StoreError(reason)
+        })
+    }
+
+    /// Waits for the connection, at first and after one was lost.
+    async fn connected(&self) -> Result<Connected, StoreError> {
+        let mut state = self.state.clone();
+        let known = state.wait_for(|state| !matches!(state, State::Connecting));
+        let known = timeout(CONNECT_TIMEOUT, known).await;
+        match known.ok().and_then(Result::ok).as_deref() {
+            Some(State::Up(connected)) => Ok(connected.clone()),
+            Some(State::Down(reason)) => Err(StoreError(Arc::clone(reason))),
+            Some(State::Connecting) | None => Err(StoreError("timed out".into())),
+        }
+    }
+
+    /// Has the task replace a lost connection, and waits until it begins to.
+    async fn reconnect(&self, number: u64) {
+        if self.is_current(number) {
+            self.lost.notify_one();
+        }
+        let mut state = self.state.clone();
+        let is_replaced =
+            |state: &State| !matches!(state, State::Up(connected) if connected.number == number);
+        let _ = timeout(CONNECT_TIMEOUT, state.wait_for(is_replaced)).await;
+    }
+
+    fn is_current(&self, number: u64) -> bool {
+        matches!(&*self.state.borrow(), State::Up(connected) if connected.number == number)
+    }
+}
+
+/// The reason why a command gave no value.
+enum QueryError {
+    /// The connection is lost.
+    Lost(Arc<str>),
+    Failed(Arc<str>),
+}
+
+async fn query<T: FromRedisValue>(
+    command: &Cmd,
+    mut connection: MultiplexedConnection,
+) -> Result<T, QueryError> {
+    match timeout(OPERATION_TIMEOUT, command.query_async(&mut connection)).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) if is_lost(&error) => Err(QueryError::Lost(text(&error))),
+        Ok(Err(error)) => Err(QueryError::Failed(text(&error))),
+        Err(_) => Err(QueryError::Lost("timed out".into())),
+    }
+}
+
+/// A lock of this replica. It ends by itself if it is not released.
+pub(crate) struct StoreLock {
+    store: Store,
+    key: String,
+    holder: String,
+}
+
+impl StoreLock {
+    pub(crate) async fn release(self) -> Result<(), StoreError> {
+        let mut command = cmd("EVAL");
+        command.arg(UNLOCK).arg(1).arg(&self.key).arg(&self.holder);
+        self.store.run(&command).await
+    }
+}
+
+/// Connects, and connects again whenever the connection is lost, until nobody has a handle.
+async fn keep_connected(address: StoreAddress, state: watch::Sender<State>, lost: Arc<Notify>) {
+    let mut pause = FIRST_PAUSE;
+    let mut number = 0;
+    loop {
+        match connect(&address).await {
+            Ok(connection) => {
+                tracing::info!("connected to the store");
+                pause = FIRST_PAUSE;
+                number += 1;
+                state.send_replace(State::Up(Connected { connection, number }));
+                tokio::select! {
+                    () = lost.notified() => {}
+                    () = state.closed() => return,
+                }
+                state.send_replace(State::Connecting);
+            }
+            Err(reason) => {
+                tracing::warn!("failed to connect to the store: {reason}");
+                state.send_replace(State::Down(reason));
+                tokio::select! {
+                    () = sleep(pause) => {}
+                    () = state.closed() => return,
+                }
+                pause = (pause * 2).min(MAX_PAUSE);
+            }
+        }
+    }
+}
+
+async fn connect(address: &StoreAddress) -> Result<MultiplexedConnection, Arc<str>> {
+    let client = Client::open(address.url()).map_err(|error| text(&error))?;
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(CONNECT_TIMEOUT))
+        .set_response_timeout(Some(OPERATION_TIMEOUT));
+    let connected = client.get_multiplexed_async_connection_with_config(&config);
+    connected.await.map_err(|error| text(&error))
+}
+
+fn is_lost(error: &RedisError) -> bool {
+    error.is_io_error() || error.is_connection_dropped() || error.is_timeout()
+}
+
+fn text(error: &RedisError) -> Arc<str> {
+    error.to_string().into()
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn key(kind: &str, name: &str) -> String {
+    let digest: [u8; 32] = Sha256::digest(name.as_bytes()).into();
+    format!("mcp-workbench:{kind}:{}", hex(&digest))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests;
