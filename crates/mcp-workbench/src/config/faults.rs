@@ -9,7 +9,7 @@ use super::{
     problems::{JsonType, Named, Severity},
     sources::MissingValue,
 };
-use crate::jq::FilterError;
+use crate::{jq::FilterError, seal::MIN_KEY_LENGTH};
 
 /// A fault at one place of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -156,9 +156,53 @@ pub enum ValueFault {
     /// An invalid jq filter.
     #[error("not a jq filter: {0}")]
     Filter(#[from] FilterError),
+    /// A key of `seal` that cannot be used.
+    #[error(transparent)]
+    SealKey(#[from] SealKeyFault),
+    /// A key that has no meaning without another one.
+    #[error("this needs `{key}`")]
+    Needs { key: &'static str },
+    /// An invalid address of a store, which may contain a password.
+    #[error("not the URL of a Redis")]
+    StoreUrl,
+    /// Credentials of users that contradict something.
+    #[error(transparent)]
+    PerUser(#[from] PerUserFault),
     /// An invalid URL.
     #[error("`{url}` is not an http or https URL")]
     Url { url: String },
+}
+
+/// A fault of a key that seals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SealKeyFault {
+    /// The key is part of the file.
+    #[error("the key is written into the configuration")]
+    Literal,
+    /// The file or the variable does not exist.
+    #[error("the key is missing")]
+    Missing,
+    #[error("the key is shorter than {MIN_KEY_LENGTH} characters")]
+    Short,
+    /// Other users can read the file of the key.
+    #[error("other users can read the file of the key")]
+    Exposed,
+}
+
+/// A setting that contradicts credentials of users, or that these need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PerUserFault {
+    #[error("credentials of users contradict the grant `client_credentials`")]
+    ClientCredentials,
+    #[error("credentials of users contradict the `Authorization` header of the entry")]
+    Header,
+    /// Tokens of users are stored encrypted, so they need a key.
+    #[error("the credentials of users cannot be stored without `seal`")]
+    NoSeal,
+    #[error("`exchange` has no user without `\"per\": \"user\"`")]
+    ExchangeWithoutUser,
+    #[error("`exchange` needs `clientId` and `clientSecret` in `auth`")]
+    ExchangeWithoutClient,
 }
 
 /// A fault in the choice of a transport.
@@ -215,12 +259,24 @@ pub enum ReferenceFault {
 pub enum Scope {
     File,
     Toolbox,
+    /// An entry of `clients`.
+    Client,
     /// An entry of `mcpServers`.
     Server,
     /// The `permissions` of a server.
     Permissions,
     /// The `audit` of the file.
     Audit,
+    /// The `limits` of the file or of a client.
+    Limits,
+    /// The `auth` of the file.
+    Auth,
+    /// The `introspection` of `auth`.
+    Introspection,
+    /// The `seal` of the file.
+    Seal,
+    /// The `exchange` of `oauth`.
+    Exchange,
     /// The `oauth` of a server, where other clients have keys of their own.
     OAuth,
 }

@@ -8,7 +8,9 @@
 //! reads the state of the process. A [`FileWatch`] reports when the files may have changed.
 
 mod access;
+mod as_client;
 mod audit;
+mod auth;
 mod child_env;
 mod detail;
 mod dotenv;
@@ -20,6 +22,7 @@ mod filters;
 mod glob;
 mod invocation;
 mod keyring;
+mod limits;
 mod literals;
 mod load;
 mod locate;
@@ -34,12 +37,15 @@ mod schema;
 mod secrets;
 mod sharing;
 mod sources;
+mod store;
 mod transport;
 mod watch;
 mod written_entry;
 
 pub(crate) use access::{AccessFault, foreign_writer};
+pub(crate) use as_client::{ClientError, as_client};
 pub(crate) use audit::{Audit, AuditArguments};
+pub(crate) use auth::{Auth, AuthClient, ClientClaims, Introspection, TokenAlgorithm};
 pub(crate) use child_env::EnvFileError;
 pub(crate) use detail::Detail;
 pub(crate) use edit::{
@@ -49,12 +55,13 @@ pub use environment::Environment;
 pub(crate) use expand::escape_references;
 pub(crate) use filters::ToolFilters;
 pub(crate) use invocation::{Invocation, quoted};
+pub(crate) use limits::{Limits, RequestRate};
 pub(crate) use literals::{LiteralPlace, literal_secrets, literal_values};
 pub(crate) use load::{LoadError, load, load_again, read_text};
 pub use load::{Loaded, parse};
 pub(crate) use locate::{CONFIG_FILE, CONFIG_VARIABLE, LocateError, locate, user_config_file};
 pub(crate) use meta_tools::MetaTool;
-pub(crate) use oauth::{OAuth, OAuthGrant, OAuthSettings, SigningAlgorithm};
+pub(crate) use oauth::{CredentialsPer, OAuth, OAuthGrant, OAuthSettings, SigningAlgorithm};
 pub(crate) use permissions::{PermissionRule, Permissions, ToolHint};
 pub use problems::Problems;
 pub(crate) use problems::{Fault, Problem, ReferenceFault, Severity};
@@ -67,5 +74,6 @@ pub(crate) use schema::JSON_SCHEMA;
 pub(crate) use secrets::{REDACTED, Secrets};
 pub(crate) use sharing::{NotShared, not_shared};
 pub(crate) use sources::MissingValue;
+pub(crate) use store::StoreAddress;
 pub(crate) use watch::{FileWatch, Fingerprint, wait_for_writer};
 pub(crate) use written_entry::WrittenEntry;

@@ -19,6 +19,11 @@ impl OAuth {
             Self::Off => &[],
         }
     }
+
+    /// Returns whether every user has credentials of their own.
+    pub fn is_per_user(&self) -> bool {
+        matches!(self, Self::On(settings) if settings.per == CredentialsPer::User)
+    }
 }
 
 /// The OAuth settings of an entry. All of them are optional.
@@ -38,11 +43,32 @@ pub struct OAuthSettings {
     /// The only authorization server that may be used, as it names itself; `None` for any that the server names.
     pub issuer: Option<String>,
     pub grant: OAuthGrant,
+    /// The owner of the credentials.
+    pub per: CredentialsPer,
+    /// The exchange of the user's token for one of the server; `None` if users sign in.
+    pub exchange: Option<TokenExchange>,
     /// The private key of the client, in PEM form.
     pub private_key: Option<String>,
     pub signing_algorithm: SigningAlgorithm,
     /// The keys with literal credentials in the entry.
     pub literals: Vec<&'static str>,
+}
+
+/// The owner of the credentials for a server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CredentialsPer {
+    /// The user of this machine: all clients use the same credentials.
+    #[default]
+    Machine,
+    /// The user who makes a call.
+    User,
+}
+
+/// The exchange of a user's token for one of the server (RFC 8693).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TokenExchange {
+    /// The name of the server at the authorization server; `None` if its address is enough.
+    pub audience: Option<String>,
 }
 
 /// The way to get a token.
@@ -82,6 +108,8 @@ impl fmt::Debug for OAuthSettings {
             .field("account", &self.account)
             .field("issuer", &self.issuer)
             .field("grant", &self.grant)
+            .field("per", &self.per)
+            .field("exchange", &self.exchange)
             .field("signing_algorithm", &self.signing_algorithm)
             .finish_non_exhaustive()
     }

@@ -1,5 +1,7 @@
 //! The rules of `permissions`, which decide which tools of a server may be called. The module `policy` applies them.
 
+use ident::ClientName;
+
 use super::{glob::Glob, problems::ValueFault};
 use crate::near::nearest;
 
@@ -18,12 +20,25 @@ pub struct Permissions {
     pub deny: Vec<PermissionRule>,
     /// Tools that scripts may call; `None` if the file has no such list.
     pub code: Option<Vec<PermissionRule>>,
+    /// The rules of the client that is served, which apply as well.
+    pub client: Option<Box<ClientRules>>,
+}
+
+/// The rules of a client for the tools of all servers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientRules {
+    pub name: ClientName,
+    pub rules: Permissions,
 }
 
 impl Permissions {
     /// Returns whether there are no rules.
     pub fn is_empty(&self) -> bool {
-        self.allow.is_none() && self.ask.is_empty() && self.deny.is_empty() && self.code.is_none()
+        self.allow.is_none()
+            && self.ask.is_empty()
+            && self.deny.is_empty()
+            && self.code.is_none()
+            && self.client.is_none()
     }
 
     /// Returns the rules, as written, whose patterns match none of `tools` (all tools of the server). A rule of only
@@ -151,6 +166,7 @@ mod tests {
             ask: rules(&["*", "write_*"]),
             deny: rules(&["delte_*"]),
             code: Some(rules(&["raed_*", "read"])),
+            client: None,
         };
         let tools = ["read", "delete_all"];
         assert_eq!(

@@ -4,7 +4,7 @@
 use std::{error::Error, fmt, path::Path, sync::Arc};
 
 pub(crate) use super::faults::{
-    Fault, KeyFault, ReferenceFault, Scope, TransportFault, ValueFault,
+    Fault, KeyFault, PerUserFault, ReferenceFault, Scope, SealKeyFault, TransportFault, ValueFault,
 };
 
 /// The severity of a problem.
@@ -29,6 +29,9 @@ pub enum Named {
     Header,
     /// A tool in `resultSelect`.
     Tool,
+    Client,
+    /// A claim of a client.
+    Claim,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,6 +192,8 @@ impl fmt::Display for Named {
             Self::Variable => "variable",
             Self::Header => "header",
             Self::Tool => "tool",
+            Self::Client => "client",
+            Self::Claim => "claim",
         })
     }
 }

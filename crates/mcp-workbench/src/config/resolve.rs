@@ -2,8 +2,11 @@
 //! decides transports and drops disabled servers. It is a function of the file and the environment; of the disk it
 //! reads only the files that `${file:…}` names.
 
+mod auth;
+mod limits;
 mod oauth;
 mod rules;
+mod seal;
 mod texts;
 
 use std::{
@@ -25,8 +28,8 @@ use super::{
     meta_tools::MetaTool,
     problems::{Findings, ValueFault},
     raw::{
-        RawCommand, RawConfig, RawConnect, RawEra, RawInheritEnv, RawPin, RawServer, RawShare,
-        RawToolMode, RawToolbox, Text,
+        RawAuth, RawCommand, RawConfig, RawConnect, RawEra, RawInheritEnv, RawPin, RawSeal,
+        RawServer, RawShare, RawToolMode, RawToolbox, Text,
     },
     resolved::{
         ChildEnvironment, Config, Connect, ListBounds, PinMode, Purpose, RemoteEndpoint,
@@ -61,6 +64,9 @@ pub(super) fn resolve(
         connect: raw.connect,
         findings,
         sanitize: raw.sanitize.unwrap_or(false),
+        learn_shapes: raw.learn_shapes.unwrap_or(true),
+        auth: raw.auth.as_ref(),
+        seal: raw.seal.as_ref(),
     };
     let lock = lock_file(&environment.absolute(file));
     let toolboxes = raw
@@ -89,7 +95,24 @@ pub(super) fn resolve(
             .and_then(|limit| usize::try_from(limit).ok())
             .unwrap_or(DEFAULT_NAME_LIMIT),
         toolboxes,
-        auto_open: raw.auto_open.unwrap_or(false),
+        clients: raw
+            .clients
+            .iter()
+            .flatten()
+            .map(|(name, client)| {
+                let client = resolver.client(client, raw.limits.as_ref());
+                (name.as_str().into(), client)
+            })
+            .collect(),
+        limits: limits::limits(&[raw.limits.as_ref()]),
+        auth: raw.auth.as_ref().and_then(|auth| resolver.auth(auth)),
+        replica_address: resolver.replica_address(raw),
+        store: resolver.store(raw),
+        seal: raw.seal.as_ref().and_then(|seal| resolver.seal(seal)),
+        client: None,
+        whole: None,
+        // A toolbox that one replica has opened is not open in the others.
+        auto_open: raw.auto_open.unwrap_or(raw.seal.is_some()),
         open_wait: raw
             .open_wait_ms
             .map_or(DEFAULT_OPEN_WAIT, Duration::from_millis),
@@ -146,6 +169,10 @@ struct Resolver<'a> {
     findings: &'a mut Findings,
     /// The default for servers without their own value.
     sanitize: bool,
+    learn_shapes: bool,
+    /// Those of the file, which credentials of users need.
+    auth: Option<&'a RawAuth>,
+    seal: Option<&'a RawSeal>,
 }
 
 impl Resolver<'_> {
@@ -226,6 +253,7 @@ impl Resolver<'_> {
             sanitize: raw.sanitize.unwrap_or(self.sanitize),
             pin: pin_mode(raw.pin).unwrap_or(self.pin),
             share: share(raw),
+            learn_shapes: self.learn_shapes,
             written: WrittenEntry::of(raw),
         })
     }

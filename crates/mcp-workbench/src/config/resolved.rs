@@ -10,16 +10,18 @@ use std::{
     time::Duration,
 };
 
-use ident::{ServerName, ToolboxName};
+use ident::{ClientName, ServerName, ToolboxName};
 use indexmap::IndexMap;
+use url::Url;
 
 use super::{
-    audit::Audit, detail::Detail, filters::ToolFilters, meta_tools::MetaTool, oauth::OAuth,
-    permissions::Permissions, secrets::Secrets, sources::MissingValue, written_entry::WrittenEntry,
+    as_client::ConfiguredClient, audit::Audit, auth::Auth, detail::Detail, filters::ToolFilters,
+    limits::Limits, meta_tools::MetaTool, oauth::OAuth, permissions::Permissions, secrets::Secrets,
+    sources::MissingValue, store::StoreAddress, written_entry::WrittenEntry,
 };
-use crate::{era::Era, jq::Filter};
+use crate::{era::Era, jq::Filter, near::nearest, seal::SealKeys, visible::visible};
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "keys of the file, each by itself"
@@ -39,6 +41,22 @@ pub struct Config {
     pub attribute_questions: Option<bool>,
     /// The toolboxes, in the order of the file.
     pub toolboxes: IndexMap<ToolboxName, Arc<Toolbox>>,
+    /// The clients with toolboxes, permissions and a budget of their own.
+    pub clients: IndexMap<ClientName, ConfiguredClient>,
+    /// The limits of each principal over HTTP.
+    pub limits: Limits,
+    /// The authorization server whose tokens clients over HTTP need.
+    pub auth: Option<Auth>,
+    /// The keys of seals; `None` for a random one.
+    pub(crate) seal: Option<SealKeys>,
+    /// The address at which the other replicas reach this one.
+    pub replica_address: Option<Url>,
+    /// The store that replicas share.
+    pub store: Option<StoreAddress>,
+    /// The client that this configuration was made for; `None` for every other.
+    pub client: Option<ClientName>,
+    /// All toolboxes of the file, if `toolboxes` are those of a client.
+    pub whole: Option<IndexMap<ToolboxName, Arc<Toolbox>>>,
     /// True if `use_tool` opens a toolbox that is not open.
     pub auto_open: bool,
     /// The time that an open waits for the other servers of a toolbox once one of them is up.
@@ -89,6 +107,18 @@ impl Config {
         let is_native = matches!(self.tool_mode, ToolMode::Native(_));
         self.attribute_questions.unwrap_or(!is_native)
     }
+
+    /// Returns whether users have credentials of their own at one of the servers.
+    pub(crate) fn has_user_credentials(&self) -> bool {
+        let mut servers = self.toolboxes.values().flat_map(|it| it.servers.values());
+        servers.any(|server| server.is_per_user())
+    }
+
+    /// Returns the toolboxes of the whole file, also those that the client does not get. Pins and secrets belong to the file.
+    pub(crate) fn all_toolboxes(&self) -> impl Iterator<Item = &Toolbox> {
+        let all = self.whole.as_ref().unwrap_or(&self.toolboxes);
+        all.values().map(AsRef::as_ref)
+    }
 }
 
 /// The way in which clients see tools.
@@ -102,7 +132,7 @@ pub enum ToolMode {
 }
 
 /// A named set of servers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Toolbox {
     pub name: ToolboxName,
     /// The purpose, in the user's words; empty if there is no description.
@@ -123,8 +153,29 @@ pub enum Connect {
     OnUse,
 }
 
+/// A filter under `resultSelect` for a tool that the server does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnknownSelect<'a> {
+    tool: &'a str,
+    near: Option<&'a str>,
+}
+
+impl fmt::Display for UnknownSelect<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tool = visible(self.tool);
+        write!(
+            f,
+            "`resultSelect` has a filter for '{tool}', which is not a tool of the server"
+        )?;
+        match self.near {
+            Some(near) => write!(f, " (did you mean '{}'?)", visible(near)),
+            None => Ok(()),
+        }
+    }
+}
+
 /// One server of one toolbox.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     pub name: ServerName,
     /// The transport, or the reason why there is none.
@@ -149,6 +200,8 @@ pub struct Server {
     pub pin: PinMode,
     /// The clients that share it, if the file is shared.
     pub share: Share,
+    /// True if the shapes of its results are learned.
+    pub learn_shapes: bool,
     /// The entry as it is written in the file.
     pub written: WrittenEntry,
 }
@@ -191,6 +244,24 @@ impl PinMode {
 }
 
 impl Server {
+    /// Returns the filters under `resultSelect` for tools that are not among these.
+    pub(crate) fn unknown_selects<'a>(
+        &'a self,
+        tools: &'a [&'a str],
+    ) -> impl Iterator<Item = UnknownSelect<'a>> {
+        let filters = self.result_select.keys().map(String::as_str);
+        let unknown = filters.filter(|name| !tools.contains(name));
+        unknown.map(|tool| UnknownSelect {
+            near: nearest(tool, tools.iter().copied()),
+            tool,
+        })
+    }
+
+    /// Returns whether every user has credentials of their own at the server.
+    pub(crate) fn is_per_user(&self) -> bool {
+        matches!(&self.transport, Transport::Remote(endpoint) if endpoint.oauth.is_per_user())
+    }
+
     /// Returns the `envFile` of a program.
     pub fn env_file(&self) -> Option<&Path> {
         match &self.transport {
@@ -232,7 +303,7 @@ impl Default for ListBounds {
 }
 
 /// The transport of a server.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
     /// A child process that communicates over its stdin and stdout.
     Stdio(StdioLaunch),
@@ -243,7 +314,7 @@ pub enum Transport {
 }
 
 /// The settings for starting a child process.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct StdioLaunch {
     /// The program: a bare name to look up in the child's PATH, or an absolute path.
     pub command: String,
@@ -273,7 +344,7 @@ pub struct ChildEnvironment {
 }
 
 /// The settings for connecting to a remote server.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct RemoteEndpoint {
     pub url: String,
     /// The headers of every request.

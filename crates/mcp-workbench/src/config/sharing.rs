@@ -39,6 +39,8 @@ pub(crate) enum NotShared {
     Variables(Vec<String>),
     /// The URL, a header or the account differs.
     Endpoint,
+    /// The clients have declared different capabilities, which a server learns at its start.
+    Capabilities,
 }
 
 /// Returns the reason why the servers of two clients cannot be one process or connection; `None` if they can.
@@ -73,6 +75,7 @@ fn has_same_rules(one: &Server, other: &Server) -> bool {
         sanitize,
         pin,
         share,
+        learn_shapes,
         written,
     } = one;
     *name == other.name
@@ -86,6 +89,7 @@ fn has_same_rules(one: &Server, other: &Server) -> bool {
         && *sanitize == other.sanitize
         && *pin == other.pin
         && *share == other.share
+        && *learn_shapes == other.learn_shapes
         && *written == other.written
 }
 
@@ -149,6 +153,12 @@ impl Environment {
     /// Returns the variables that every server gets.
     pub(crate) fn for_every_child(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.variables().filter(|(name, _)| is_safe(name))
+    }
+
+    /// Returns the variables that configure OpenTelemetry.
+    pub(crate) fn for_telemetry(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        let is_telemetry = |name: &OsStr| name.as_encoded_bytes().starts_with(b"OTEL_");
+        self.variables().filter(move |(name, _)| is_telemetry(name))
     }
 
     /// Returns the part of the environment that the process of a shared configuration needs: the variables that the

@@ -100,7 +100,8 @@ impl Sources<'_> {
         })
     }
 
-    fn whole(&self, path: &str) -> PathBuf {
+    /// Returns the path of a file that a reference names.
+    pub(super) fn whole(&self, path: &str) -> PathBuf {
         match (path.strip_prefix("~/"), self.environment.home()) {
             (Some(rest), Some(home)) => home.join(rest),
             _ => self.folder.join(path),

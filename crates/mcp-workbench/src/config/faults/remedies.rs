@@ -1,6 +1,9 @@
 //! The remedies for faults.
 
-use super::{Fault, KeyFault, ReferenceFault, Scope, TransportFault, ValueFault, alternatives};
+use super::{
+    Fault, KeyFault, PerUserFault, ReferenceFault, Scope, SealKeyFault, TransportFault, ValueFault,
+    alternatives,
+};
 
 impl Fault {
     /// Returns the next step for the user.
@@ -68,7 +71,46 @@ impl ValueFault {
             Self::NulCharacter => "remove `\\u0000`".into(),
             Self::LineBreak => "write the value on one line".into(),
             Self::Filter(_) => "correct the filter; `.` selects everything".into(),
+            Self::SealKey(fault) => fault.remedy(),
+            Self::StoreUrl => "begin it with `redis://`, or with `rediss://` for TLS".into(),
+            Self::Needs { key } => format!("add `{key}`, the same for all replicas"),
+            Self::PerUser(fault) => fault.remedy(),
             Self::Url { .. } => "begin it with `https://` or `http://`".into(),
+        }
+    }
+}
+
+impl SealKeyFault {
+    fn remedy(self) -> String {
+        match self {
+            Self::Literal => {
+                "put it into a file or a variable, and write `${file:PATH}` or `${VAR}` here".into()
+            }
+            Self::Missing => {
+                "make one with `openssl rand -hex 32`, in that file or variable, the same for all replicas"
+                    .into()
+            }
+            Self::Short => "make a new one with `openssl rand -hex 32`".into(),
+            Self::Exposed => {
+                "make a new key with `openssl rand -hex 32` in a file with mode 600".into()
+            }
+        }
+    }
+}
+
+impl PerUserFault {
+    fn remedy(self) -> String {
+        match self {
+            Self::ClientCredentials => "remove `grant` or `per`".into(),
+            Self::Header => "remove the header or `per`".into(),
+            Self::NoSeal => {
+                "add `\"seal\": {\"key\": \"${file:seal.key}\"}` to the file, with a key from `openssl rand -hex 32`"
+                    .into()
+            }
+            Self::ExchangeWithoutUser => "add `\"per\": \"user\"`, or remove `exchange`".into(),
+            Self::ExchangeWithoutClient => {
+                "register the workbench at the authorization server, and add both to `auth`".into()
+            }
         }
     }
 }
@@ -125,14 +167,25 @@ impl Scope {
                     .into()
             }
             Self::File => format!(
-                "{REMOVE} `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `openWaitMs`, \
-                 `metaTools`, `openDetail`, `connect`, `watch`, `shared`, `maxResultChars`, `select`, `sanitize`, `attributeQuestions`, `pin`, `audit` and `$schema`"
+                "{REMOVE} `toolboxes`, `clients`, `limits`, `auth`, `seal`, `replicaAddress`, `store`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `openWaitMs`, \
+                 `metaTools`, `openDetail`, `connect`, `watch`, `shared`, `maxResultChars`, `select`, `sanitize`, `learnShapes`, `attributeQuestions`, `pin`, `audit` and `$schema`"
             ),
             Self::Toolbox => format!("{REMOVE} `description`, `mcpServers` and `connect`"),
+            Self::Client => {
+                "remove it; known keys: `claims`, `scopes`, `toolboxes`, `permissions`, `maxResultChars` and `limits`"
+                    .into()
+            }
             Self::Permissions => "remove it; known keys: `allow`, `ask` and `deny`".into(),
             Self::Audit => {
                 "remove it; known keys: `file`, `maxBytes`, `files` and `arguments`".into()
             }
+            Self::Limits => "remove it; known keys: `requestsInFlight`, `requestsPerSecond`, `requestBurst` and `bytesPerMinute`".into(),
+            Self::Auth => "remove it; known keys: `issuer`, `audience`, `resource`, `algorithms`, `scopes`, `clientId`, `clientSecret` and `introspection`".into(),
+            Self::Introspection => {
+                "remove it; known keys: `clientId` and `clientSecret`".into()
+            }
+            Self::Seal => "remove it; known keys: `key` and `previousKey`".into(),
+            Self::Exchange => "remove it; known keys: `audience`".into(),
             Self::Server | Self::OAuth => "it is ignored; remove it, or begin it with `_`".into(),
         }
     }

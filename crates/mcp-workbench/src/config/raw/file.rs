@@ -10,12 +10,14 @@ use jsonc_parser::{
 };
 
 use super::{
-    keys::{self, AUDIT_KEYS, FILE_KEYS, NEEDED_TOOLBOX_KEYS, TOOLBOX_KEYS},
+    auth,
+    keys::{self, AUDIT_KEYS, CLIENT_KEYS, FILE_KEYS, NEEDED_TOOLBOX_KEYS, TOOLBOX_KEYS},
+    limits,
     reader::{Entry, Node, Reader, is_null},
-    server,
+    seal, server,
     types::{
         AUDIT_BYTES, AUDIT_FILES, NAME_LIMITS, OPEN_WAITS, RawAudit, RawAuditArguments,
-        RawAuditDetails, RawConfig, RawConnect, RawPin, RawToolMode, RawToolbox,
+        RawAuditDetails, RawClient, RawConfig, RawConnect, RawPin, RawToolMode, RawToolbox, Text,
     },
 };
 use crate::{
@@ -85,6 +87,14 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
                 has_toolboxes = true;
                 config.toolboxes = named(reader, &entry.node, Named::Toolbox, toolbox);
             }
+            "clients" => {
+                config.clients = Some(named(reader, &entry.node, Named::Client, client));
+            }
+            "limits" => config.limits = limits::limits(reader, &entry.node),
+            "auth" => config.auth = auth::auth(reader, &entry.node),
+            "seal" => config.seal = seal::seal(reader, &entry.node),
+            "store" => config.store = reader.filled_text(&entry.node, "URL"),
+            "replicaAddress" => config.replica_address = reader.filled_text(&entry.node, "URL"),
             "toolMode" => config.tool_mode = tool_mode(reader, &entry.node),
             "nativeToolbox" => config.native_toolbox = reader.text(&entry.node),
             "roots" => config.roots = reader.filled_texts(&entry.node, "folder"),
@@ -105,6 +115,7 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
             "maxResultChars" => config.max_result_chars = reader.budget(&entry.node),
             "select" => config.select = reader.flag(&entry.node),
             "sanitize" => config.sanitize = reader.flag(&entry.node),
+            "learnShapes" => config.learn_shapes = reader.flag(&entry.node),
             "attributeQuestions" => {
                 config.attribute_questions = reader.flag(&entry.node);
             }
@@ -121,7 +132,32 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
         reader.report(value.start(), "", fault);
     }
     check_native_toolbox(reader, &config, value);
+    check_client_toolboxes(reader, &config);
     config
+}
+
+/// Checks that the toolboxes of clients exist.
+fn check_client_toolboxes(reader: &mut Reader<'_>, config: &RawConfig) {
+    let clients = config.clients.iter().flat_map(IndexMap::values);
+    for named in clients
+        .filter_map(|client| client.toolboxes.as_ref())
+        .flatten()
+    {
+        check_toolbox(reader, config, named);
+    }
+}
+
+/// Checks that a toolbox exists.
+fn check_toolbox(reader: &mut Reader<'_>, config: &RawConfig, named: &Text) {
+    if config.toolboxes.contains_key(&named.written) {
+        return;
+    }
+    let known = config.toolboxes.keys().map(String::as_str);
+    let fault = ValueFault::UnknownToolbox {
+        near: nearest(&named.written, known).map(str::to_owned),
+        found: named.written.clone(),
+    };
+    reader.report_text(named, fault);
 }
 
 /// Checks that native mode has a toolbox that exists.
@@ -132,16 +168,29 @@ fn check_native_toolbox(reader: &mut Reader<'_>, config: &RawConfig, value: &Val
             let key = "nativeToolbox";
             reader.report(value.start(), "", KeyFault::Missing { key });
         }
-        Some(named) if !config.toolboxes.contains_key(&named.written) => {
-            let known = config.toolboxes.keys().map(String::as_str);
-            let fault = ValueFault::UnknownToolbox {
-                near: nearest(&named.written, known).map(str::to_owned),
-                found: named.written.clone(),
-            };
-            reader.report_text(named, fault);
-        }
-        _ => {}
+        Some(named) => check_toolbox(reader, config, named),
+        None => {}
     }
+}
+
+fn client(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawClient> {
+    let mut client = RawClient::default();
+    let entries = reader.entries(node)?;
+    for entry in entries.iter().filter(|entry| !is_null(&entry.node)) {
+        match entry.key {
+            "claims" => {
+                let value = |reader: &mut Reader<'_>, node: &Node<'_>| reader.text(node);
+                client.claims = Some(named(reader, &entry.node, Named::Claim, value));
+            }
+            "scopes" => client.scopes = reader.filled_texts(&entry.node, "scope"),
+            "toolboxes" => client.toolboxes = reader.filled_texts(&entry.node, "toolbox"),
+            "permissions" => client.permissions = server::permissions(reader, &entry.node),
+            "maxResultChars" => client.max_result_chars = reader.budget(&entry.node),
+            "limits" => client.limits = limits::limits(reader, &entry.node),
+            _ => unknown_key(reader, entry, Scope::Client, CLIENT_KEYS),
+        }
+    }
+    Some(client)
 }
 
 fn toolbox(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawToolbox> {

@@ -4,6 +4,12 @@
 /// The keys of the whole file.
 pub(super) const FILE_KEYS: &[&str] = &[
     "toolboxes",
+    "clients",
+    "limits",
+    "auth",
+    "seal",
+    "replicaAddress",
+    "store",
     "toolMode",
     "nativeToolbox",
     "toolNameLimit",
@@ -18,6 +24,7 @@ pub(super) const FILE_KEYS: &[&str] = &[
     "maxResultChars",
     "select",
     "sanitize",
+    "learnShapes",
     "attributeQuestions",
     "pin",
     "audit",
@@ -29,6 +36,42 @@ pub(super) const TOOLBOX_KEYS: &[&str] = &["description", "mcpServers", "connect
 
 /// The keys that every toolbox should have. A toolbox without a description works, with a warning.
 pub(super) const NEEDED_TOOLBOX_KEYS: &[&str] = &["description", "mcpServers"];
+
+/// The keys of a client.
+pub(super) const CLIENT_KEYS: &[&str] = &[
+    "claims",
+    "scopes",
+    "toolboxes",
+    "permissions",
+    "maxResultChars",
+    "limits",
+];
+
+/// The keys of `limits`.
+pub(super) const LIMIT_KEYS: &[&str] = &[
+    "requestsInFlight",
+    "requestsPerSecond",
+    "requestBurst",
+    "bytesPerMinute",
+];
+
+/// The keys of `auth`.
+pub(super) const AUTH_KEYS: &[&str] = &[
+    "issuer",
+    "audience",
+    "resource",
+    "algorithms",
+    "scopes",
+    "clientId",
+    "clientSecret",
+    "introspection",
+];
+
+/// The keys of `introspection`.
+pub(super) const INTROSPECTION_KEYS: &[&str] = &["clientId", "clientSecret"];
+
+/// The keys of `seal`.
+pub(super) const SEAL_KEYS: &[&str] = &["key", "previousKey"];
 
 /// The keys of `permissions`.
 pub(super) const PERMISSION_KEYS: &[&str] = &["allow", "ask", "deny", "code"];
@@ -46,9 +89,14 @@ pub(super) const OAUTH_KEYS: &[&str] = &[
     "account",
     "issuer",
     "grant",
+    "per",
+    "exchange",
     "privateKey",
     "signingAlgorithm",
 ];
+
+/// The keys of `exchange`.
+pub(super) const EXCHANGE_KEYS: &[&str] = &["audience"];
 
 /// Keys of other clients in `oauth` that we determine ourselves.
 pub(super) const IGNORED_OAUTH_KEYS: &[&str] = &[

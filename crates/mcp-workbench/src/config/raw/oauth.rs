@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 
 use super::{
     file::unknown_key,
-    keys::{IGNORED_OAUTH_KEYS, OAUTH_KEYS},
+    keys::{EXCHANGE_KEYS, IGNORED_OAUTH_KEYS, OAUTH_KEYS},
     reader::{Node, Reader, is_null},
     types::Text,
 };
@@ -17,6 +17,8 @@ use crate::{
 
 /// The values of `grant`.
 const GRANTS: &[&str] = &["authorization_code", "client_credentials"];
+/// The values of `per`.
+const OWNERS: &[&str] = &["machine", "user"];
 /// The values of `signingAlgorithm`.
 const ALGORITHMS: &[&str] = &["RS256", "RS384", "RS512", "ES256", "ES384"];
 
@@ -58,6 +60,12 @@ pub(in crate::config) struct RawOAuthDetails {
     /// The way to get a token: a person signs in, or the client uses its own credentials.
     #[cfg_attr(test, schemars(extend("default" = "authorization_code")))]
     pub(in crate::config) grant: Option<RawGrant>,
+    /// The owner of the credentials: all clients use the same, or each user over HTTP has their own.
+    #[cfg_attr(test, schemars(extend("default" = "machine")))]
+    pub(in crate::config) per: Option<RawPer>,
+    /// Exchange the token of the user for one of the server at the `issuer` of `auth` (RFC 8693), so that users do not
+    /// have to sign in.
+    pub(in crate::config) exchange: Option<RawExchange>,
     /// The private key of the client in PEM form, such as `${file:key.pem}`, for `client_credentials` without a
     /// secret.
     pub(in crate::config) private_key: Option<Text>,
@@ -76,6 +84,37 @@ pub(in crate::config) struct RawOAuthDetails {
 pub(in crate::config) enum RawGrant {
     AuthorizationCode,
     ClientCredentials,
+}
+
+/// The owner of the credentials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Per", rename_all = "snake_case"))]
+pub(in crate::config) enum RawPer {
+    Machine,
+    User,
+}
+
+/// Turns the exchange of tokens on or off, or configures it.
+#[derive(Debug)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Exchange", untagged))]
+pub(in crate::config) enum RawExchange {
+    Used(bool),
+    Details(RawExchangeDetails),
+}
+
+/// The settings of the exchange of tokens.
+#[derive(Debug, Default)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(
+    rename = "ExchangeDetails",
+    rename_all = "camelCase",
+    extend("patternProperties" = {"^_": true}, "additionalProperties" = false)
+))]
+pub(in crate::config) struct RawExchangeDetails {
+    /// The name of the server at the authorization server. Without it, only the address of the server is sent.
+    pub(in crate::config) audience: Option<Text>,
 }
 
 /// The signing algorithm of a private key.
@@ -115,6 +154,8 @@ fn details(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawOAuthDetails> 
             "account" => details.account = reader.filled_text(value, "account"),
             "issuer" => details.issuer = reader.filled_text(value, "issuer"),
             "grant" => details.grant = grant(reader, value),
+            "per" => details.per = per(reader, value),
+            "exchange" => details.exchange = exchange(reader, value),
             "privateKey" => details.private_key = reader.filled_text(value, "key"),
             "signingAlgorithm" => details.signing_algorithm = signing_algorithm(reader, value),
             "enabled" => details.enabled = reader.flag(value),
@@ -133,6 +174,36 @@ fn grant(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawGrant> {
         _ => unknown_word(reader, node, word, GRANTS),
     }
     None
+}
+
+fn per(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawPer> {
+    let word = reader.text(node)?.written;
+    match word.as_str() {
+        "machine" => return Some(RawPer::Machine),
+        "user" => return Some(RawPer::User),
+        _ => unknown_word(reader, node, word, OWNERS),
+    }
+    None
+}
+
+fn exchange(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawExchange> {
+    match node.value {
+        Value::BooleanLit(boolean) => Some(RawExchange::Used(boolean.value)),
+        Value::Object(_) => {
+            let mut details = RawExchangeDetails::default();
+            for entry in reader.entries(node)?.iter().filter(|it| !is_null(&it.node)) {
+                match entry.key {
+                    "audience" => details.audience = reader.filled_text(&entry.node, "audience"),
+                    _ => unknown_key(reader, entry, Scope::Exchange, EXCHANGE_KEYS),
+                }
+            }
+            Some(RawExchange::Details(details))
+        }
+        _ => {
+            reader.wrong_type(node, "a boolean or an object");
+            None
+        }
+    }
 }
 
 fn signing_algorithm(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawSigningAlgorithm> {

@@ -1,7 +1,10 @@
 //! Reads values from the syntax tree. Each value has a path, each problem gets its place, and reading continues after
 //! a problem so that all are found.
 
-use std::collections::{HashMap, hash_map};
+use std::{
+    collections::{HashMap, hash_map},
+    ops::RangeInclusive,
+};
 
 use jsonc_parser::{ast::Value, common::Ranged};
 
@@ -182,7 +185,12 @@ impl<'a> Reader<'a> {
 
     /// Reads a number of characters, or 0 for no bound.
     pub(super) fn budget(&mut self, node: &Node<'_>) -> Option<u64> {
-        let (least, most) = BUDGETS.into_inner();
+        self.limit(node, BUDGETS)
+    }
+
+    /// Reads a number in a range, or 0 for no limit.
+    pub(super) fn limit(&mut self, node: &Node<'_>, range: RangeInclusive<u64>) -> Option<u64> {
+        let (least, most) = range.into_inner();
         match node.value {
             Value::NumberLit(number) if number.value == "0" => Some(0),
             _ => self.positive(node, least, most),

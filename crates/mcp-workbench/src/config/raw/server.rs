@@ -219,7 +219,7 @@ fn filters(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<Vec<Text>> {
     Some(filters)
 }
 
-fn permissions(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawPermissions> {
+pub(super) fn permissions(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawPermissions> {
     let entries = reader.entries(node)?;
     let mut permissions = RawPermissions::default();
     for entry in entries.iter().filter(|entry| !is_null(&entry.node)) {

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 #[cfg(test)]
 use schemars::JsonSchema;
 
-use super::oauth::RawOAuth;
+use super::{auth::RawAuth, limits::RawLimits, oauth::RawOAuth, seal::RawSeal};
 use crate::config::{detail::Detail, meta_tools::MetaTool, problems::SourceLocation};
 
 /// The bounds of `toolNameLimit`: room for a hash, and what the protocol allows.
@@ -52,6 +52,23 @@ pub(in crate::config) struct RawConfig {
     /// The toolboxes by name, in the order in which they are shown.
     #[cfg_attr(test, schemars(extend("propertyNames" = {"pattern": "\\S"})))]
     pub(in crate::config) toolboxes: IndexMap<String, RawToolbox>,
+    /// Clients by name, each with toolboxes, permissions and a budget of its own. A client gets its name by `--as NAME`, or
+    /// by the token that it has over HTTP.
+    #[cfg_attr(test, schemars(extend("propertyNames" = {"pattern": "\\S"})))]
+    pub(in crate::config) clients: Option<IndexMap<String, RawClient>>,
+    /// The limits of each user, or holder of a token, over HTTP.
+    pub(in crate::config) limits: Option<RawLimits>,
+    /// The authorization server whose tokens clients over HTTP need.
+    pub(in crate::config) auth: Option<RawAuth>,
+    /// The key that seals what clients and stores hold for the workbench, equal on all replicas. Without it, each process
+    /// has a random one.
+    pub(in crate::config) seal: Option<RawSeal>,
+    /// The address at which the other replicas reach this one, such as `http://${POD_IP}:8700`; port 0 is the one that it listens on. Requests that belong to a call
+    /// which is parked here are forwarded to it.
+    pub(in crate::config) replica_address: Option<Text>,
+    /// The Redis in which replicas share what they hold for clients, such as `redis://:${REDIS_PASSWORD}@redis:6379`, or
+    /// `rediss://` for TLS.
+    pub(in crate::config) store: Option<Text>,
     /// The way in which the client sees tools.
     #[cfg_attr(test, schemars(extend("default" = "proxy")))]
     pub(in crate::config) tool_mode: Option<RawToolMode>,
@@ -103,6 +120,9 @@ pub(in crate::config) struct RawConfig {
     /// the direction of text, and the TAG block) by number, such as `⟦U+001B⟧`. A server may have its own.
     #[cfg_attr(test, schemars(extend("default" = false)))]
     pub(in crate::config) sanitize: Option<bool>,
+    /// Learn the shapes of results, without values, and show them in the signatures of tools that declare no `outputSchema`.
+    #[cfg_attr(test, schemars(extend("default" = true)))]
+    pub(in crate::config) learn_shapes: Option<bool>,
     /// Begin the message of an elicitation with a line that names the server that asks. Without it, this is on in
     /// proxy and dynamic mode.
     pub(in crate::config) attribute_questions: Option<bool>,
@@ -112,6 +132,31 @@ pub(in crate::config) struct RawConfig {
     /// The audit log of tool calls: `true`, or its settings.
     #[cfg_attr(test, schemars(extend("default" = false)))]
     pub(in crate::config) audit: Option<RawAudit>,
+}
+
+/// The part of the configuration that one client gets.
+#[derive(Debug, Default)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(
+    rename = "Client",
+    rename_all = "camelCase",
+    extend("patternProperties" = {"^_": true}, "additionalProperties" = false)
+))]
+pub(in crate::config) struct RawClient {
+    /// The users that it stands for over HTTP: the claims that their tokens must have, by name and value. A claim that
+    /// is a list must contain the value, and a claim inside another is named with dots, such as `realm_access.roles`.
+    pub(in crate::config) claims: Option<IndexMap<String, Text>>,
+    /// The scopes that the tokens of these users must have.
+    pub(in crate::config) scopes: Option<Vec<Text>>,
+    /// The names of its toolboxes. Without it, all.
+    pub(in crate::config) toolboxes: Option<Vec<Text>>,
+    /// Rules for the tools of all of its servers, besides the rules of each server. The stricter counts.
+    pub(in crate::config) permissions: Option<RawPermissions>,
+    /// The maximum number of characters of a result that it is sent at once, in place of that of the servers.
+    #[cfg_attr(test, schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}])))]
+    pub(in crate::config) max_result_chars: Option<u64>,
+    /// Its limits over HTTP. A key that is missing here counts as in the `limits` of the file.
+    pub(in crate::config) limits: Option<RawLimits>,
 }
 
 /// Turns the audit log of tool calls on or off, or configures it.

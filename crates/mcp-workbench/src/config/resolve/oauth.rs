@@ -5,9 +5,12 @@ use url::Url;
 use super::{Resolver, texts::EntryVariables};
 use crate::config::{
     literals::is_literal_secret,
-    oauth::{OAuth, OAuthGrant, OAuthSettings, SigningAlgorithm},
-    problems::{KeyFault, ValueFault},
-    raw::{RawGrant, RawOAuth, RawOAuthDetails, RawServer, RawSigningAlgorithm, Text},
+    oauth::{CredentialsPer, OAuth, OAuthGrant, OAuthSettings, SigningAlgorithm, TokenExchange},
+    problems::{KeyFault, PerUserFault, ValueFault},
+    raw::{
+        RawAuth, RawExchange, RawGrant, RawOAuth, RawOAuthDetails, RawPer, RawServer,
+        RawSigningAlgorithm, Text,
+    },
     secrets::Secrets,
 };
 
@@ -55,6 +58,13 @@ impl Resolver<'_> {
             client_secret,
             client_metadata_url: text(&details.client_metadata_url),
             account: text(&details.account),
+            exchange: match &details.exchange {
+                Some(RawExchange::Used(true)) => Some(TokenExchange::default()),
+                Some(RawExchange::Details(details)) => Some(TokenExchange {
+                    audience: text(&details.audience),
+                }),
+                Some(RawExchange::Used(false)) | None => None,
+            },
             issuer: text(&details.issuer),
             scopes: self.texts(variables, details.scopes.as_deref().unwrap_or_default()),
             callback_port: details.callback_port.and_then(|it| it.try_into().ok()),
@@ -62,12 +72,46 @@ impl Resolver<'_> {
                 Some(RawGrant::ClientCredentials) => OAuthGrant::ClientCredentials,
                 Some(RawGrant::AuthorizationCode) | None => OAuthGrant::AuthorizationCode,
             },
+            per: match details.per {
+                Some(RawPer::User) => CredentialsPer::User,
+                Some(RawPer::Machine) | None => CredentialsPer::Machine,
+            },
             private_key,
             signing_algorithm: signing_algorithm(details.signing_algorithm),
             literals,
         };
         self.check_oauth(raw, details, &settings);
+        self.check_per_user(raw, &settings);
         settings
+    }
+
+    /// Records settings that contradict credentials of users.
+    fn check_per_user(&mut self, raw: &RawServer, settings: &OAuthSettings) {
+        let is_per_user = settings.per == CredentialsPer::User;
+        let has_exchange = settings.exchange.is_some();
+        let faults = [
+            (
+                PerUserFault::ClientCredentials,
+                is_per_user && settings.grant == OAuthGrant::ClientCredentials,
+            ),
+            (PerUserFault::Header, is_per_user && has_header(raw)),
+            (
+                PerUserFault::NoSeal,
+                is_per_user && !has_exchange && self.auth.is_some() && self.seal.is_none(),
+            ),
+            (
+                PerUserFault::ExchangeWithoutUser,
+                has_exchange && !is_per_user,
+            ),
+            (
+                PerUserFault::ExchangeWithoutClient,
+                has_exchange && is_per_user && !self.auth.is_some_and(RawAuth::has_client),
+            ),
+        ];
+        for (fault, _) in faults.into_iter().filter(|(_, is_there)| *is_there) {
+            let fault = ValueFault::from(fault);
+            self.findings.add(raw.presence.place.clone(), fault);
+        }
     }
 
     /// Records settings that contradict each other.
@@ -105,11 +149,14 @@ impl Resolver<'_> {
 
 /// Returns whether the entry has its own credentials.
 fn has_credentials(raw: &RawServer, url: &str) -> bool {
-    let headers = raw.headers.iter().flatten();
-    let mut names = headers.map(|(name, _)| name);
     let has_user = |url: Url| !url.username().is_empty() || url.password().is_some();
-    names.any(|name| name.eq_ignore_ascii_case("authorization"))
-        || Url::parse(url).is_ok_and(has_user)
+    has_header(raw) || Url::parse(url).is_ok_and(has_user)
+}
+
+/// Returns whether the entry has an `Authorization` header.
+fn has_header(raw: &RawServer) -> bool {
+    let mut headers = raw.headers.iter().flatten();
+    headers.any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
 }
 
 /// Returns whether a URL can be a client id: https, and with a path.

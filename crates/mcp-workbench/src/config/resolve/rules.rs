@@ -1,16 +1,20 @@
-//! Resolves permissions, filters for results and the audit log.
+//! Resolves clients, permissions, filters for results and the audit log.
 
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
 
-use super::{EntryVariables, Resolver, clean};
+use super::{EntryVariables, Resolver, clean, limits};
 use crate::{
     config::{
+        as_client::{ClientBudget, ConfiguredClient},
         audit::{Audit, AuditArguments, DEFAULT_FILE, DEFAULT_FILES, DEFAULT_MAX_BYTES},
         permissions::{PermissionRule, Permissions},
         problems::{SourceLocation, ValueFault},
-        raw::{RawAudit, RawAuditArguments, RawAuditDetails, RawPermissions, RawServer, Text},
+        raw::{
+            RawAudit, RawAuditArguments, RawAuditDetails, RawClient, RawLimits, RawPermissions,
+            RawServer, Text,
+        },
     },
     jq::Filter,
 };
@@ -27,6 +31,33 @@ impl Resolver<'_> {
             ask: self.rules(variables, raw.ask.as_deref().unwrap_or_default()),
             deny: self.rules(variables, raw.deny.as_deref().unwrap_or_default()),
             code: raw.code.as_ref().map(|rules| self.rules(variables, rules)),
+            client: None,
+        }
+    }
+
+    /// Returns a client of the configuration.
+    pub(super) fn client(
+        &mut self,
+        raw: &RawClient,
+        of_file: Option<&RawLimits>,
+    ) -> ConfiguredClient {
+        let variables = &mut EntryVariables::default();
+        let toolboxes = raw.toolboxes.as_ref();
+        let permissions = raw.permissions.as_ref();
+        ConfiguredClient {
+            toolboxes: toolboxes.map(|names| {
+                let names = names.iter().map(|name| name.written.as_str().into());
+                names.collect()
+            }),
+            permissions: permissions
+                .map(|it| self.permissions(variables, it))
+                .unwrap_or_default(),
+            claims: self.claims(raw),
+            budget: match raw.max_result_chars {
+                Some(limit) => ClientBudget::Own(super::budget(Some(limit))),
+                None => ClientBudget::OfServers,
+            },
+            limits: limits::limits(&[raw.limits.as_ref(), of_file]),
         }
     }
 

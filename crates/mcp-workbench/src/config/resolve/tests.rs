@@ -2,6 +2,7 @@
 
 mod oauth;
 mod rules;
+mod seal;
 
 use std::path::{Path, PathBuf};
 

@@ -83,7 +83,7 @@ impl Resolver<'_> {
         self.expanded(variables, text).text
     }
 
-    fn expanded(&mut self, variables: &mut EntryVariables, text: &Text) -> Expanded {
+    pub(super) fn expanded(&mut self, variables: &mut EntryVariables, text: &Text) -> Expanded {
         let sources = Sources {
             environment: self.environment,
             folder: &self.folder,

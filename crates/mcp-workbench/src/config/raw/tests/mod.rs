@@ -181,7 +181,7 @@ fn unknown_keys_above_the_servers_are_errors() {
         errors(text),
         [
             "1:2 toolbxes: unknown key `toolbxes` (did you mean `toolboxes`?)",
-            "1:46 zzz: unknown key `zzz` (remove it, or begin it with `_` if it is a note; known keys: `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `openWaitMs`, `metaTools`, `openDetail`, `connect`, `watch`, `shared`, `maxResultChars`, `select`, `sanitize`, `attributeQuestions`, `pin`, `audit` and `$schema`)",
+            "1:46 zzz: unknown key `zzz` (remove it, or begin it with `_` if it is a note; known keys: `toolboxes`, `clients`, `limits`, `auth`, `seal`, `replicaAddress`, `store`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `openWaitMs`, `metaTools`, `openDetail`, `connect`, `watch`, `shared`, `maxResultChars`, `select`, `sanitize`, `learnShapes`, `attributeQuestions`, `pin`, `audit` and `$schema`)",
             "1:76 toolboxes.t.descripton: unknown key `descripton` (did you mean `description`?)",
             "1:94 toolboxes.t.icon: unknown key `icon` (remove it, or begin it with `_` if it is a note; known keys: `description`, `mcpServers` and `connect`)",
         ]
@@ -403,4 +403,15 @@ fn the_schema_and_the_reader_know_the_same_keys() {
         sorted(keys::TOOLBOX_KEYS)
     );
     assert_eq!(keys_at("/$defs/Server/properties"), sorted(&server_keys));
+    for (name, known) in [
+        ("Client", keys::CLIENT_KEYS),
+        ("Limits", keys::LIMIT_KEYS),
+        ("Auth", keys::AUTH_KEYS),
+        ("Introspection", keys::INTROSPECTION_KEYS),
+        ("Seal", keys::SEAL_KEYS),
+        ("ExchangeDetails", keys::EXCHANGE_KEYS),
+    ] {
+        let pointer = format!("/$defs/{name}/properties");
+        assert_eq!(keys_at(&pointer), sorted(known), "{name}");
+    }
 }

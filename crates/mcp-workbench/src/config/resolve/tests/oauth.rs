@@ -3,7 +3,9 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::config::{OAuth, OAuthGrant, OAuthSettings, SigningAlgorithm};
+use crate::config::{
+    CredentialsPer, OAuth, OAuthGrant, OAuthSettings, SigningAlgorithm, oauth::TokenExchange,
+};
 
 fn oauth(rest: &str) -> OAuth {
     let entry = format!(r#"{{"url": "https://x/mcp", {rest}}}"#);
@@ -71,6 +73,8 @@ fn all_oauth_settings_are_read() {
         grant: OAuthGrant::ClientCredentials,
         private_key: Some("swordfish".into()),
         signing_algorithm: SigningAlgorithm::Rs256,
+        per: CredentialsPer::Machine,
+        exchange: None,
         literals: Vec::new(),
     };
     let shown = format!("{found:?}");
@@ -111,4 +115,117 @@ fn contradictory_oauth_settings_are_reported() {
         assert_eq!(faults(written), [expected], "{written}");
     }
     assert_eq!(faults(r#"{"clientMetadataUrl": "http://x/y"}"#).len(), 1);
+}
+
+#[test]
+fn credentials_may_be_those_of_users() {
+    let audience = |text: &str| {
+        let audience = Some(text.to_owned());
+        Some(TokenExchange { audience })
+    };
+    for (written, per, exchange) in [
+        (r#"{"per": "machine"}"#, CredentialsPer::Machine, None),
+        (r#"{"per": "user"}"#, CredentialsPer::User, None),
+        (
+            r#"{"per": "user", "exchange": false}"#,
+            CredentialsPer::User,
+            None,
+        ),
+        (
+            r#"{"per": "user", "exchange": true}"#,
+            CredentialsPer::User,
+            Some(TokenExchange::default()),
+        ),
+        (
+            r#"{"per": "user", "exchange": {"audience": "files"}}"#,
+            CredentialsPer::User,
+            audience("files"),
+        ),
+    ] {
+        let text = format!(
+            r#"{{"auth": {{"issuer": "https://id.example", "audience": "https://x/mcp", "clientId": "me", "clientSecret": "${{TOKEN}}"}},
+                "seal": {{"key": "${{KEY}}"}},
+                "toolboxes": {{"y": {{"description": "d", "mcpServers": {{"x": {{"url": "https://x/mcp", "oauth": {written}}}}}}}}}}}"#
+        );
+        let variables = [
+            ("TOKEN", "hunter2"),
+            ("KEY", "0123456789abcdef0123456789abcdef"),
+        ];
+        let variables = variables.map(|(name, value)| (name.into(), value.into()));
+        let environment = Environment::new(variables, "/".into(), None);
+        let loaded = parse(&text, Path::new("/etc/box/c.json"), &environment).unwrap();
+        let server = &loaded.config.toolboxes["y"].servers["x"];
+        let Transport::Remote(endpoint) = &server.transport else {
+            panic!("not remote");
+        };
+        let OAuth::On(settings) = &endpoint.oauth else {
+            panic!("off");
+        };
+        assert_eq!(
+            (settings.per, &settings.exchange),
+            (per, &exchange),
+            "{written}"
+        );
+        assert_eq!(server.is_per_user(), per == CredentialsPer::User);
+    }
+}
+
+#[test]
+fn contradictory_credentials_of_users_are_reported() {
+    let auth = r#""auth": {"issuer": "https://id.example", "audience": "https://x/mcp"},"#;
+    let entry = |rest: &str| format!(r#""url": "https://x/mcp", {rest}"#);
+    for (top, entry, expected) in [
+        ("", entry(r#""oauth": {"per": "user"}"#), None),
+        (
+            "",
+            entry(r#""oauth": {"per": "group"}"#),
+            Some("unknown value `group`"),
+        ),
+        (
+            "",
+            entry(
+                r#""oauth": {"per": "user", "grant": "client_credentials", "clientId": "x", "clientSecret": "${TOKEN}"}"#,
+            ),
+            Some("credentials of users contradict the grant `client_credentials`"),
+        ),
+        (
+            "",
+            entry(r#""oauth": {"per": "user"}, "headers": {"authorization": "Bearer ${TOKEN}"}"#),
+            Some("credentials of users contradict the `Authorization` header of the entry"),
+        ),
+        (
+            auth,
+            entry(r#""oauth": {"per": "user"}"#),
+            Some("the credentials of users cannot be stored without `seal`"),
+        ),
+        (
+            "",
+            entry(r#""oauth": {"exchange": true}"#),
+            Some("`exchange` has no user without `\"per\": \"user\"`"),
+        ),
+        (
+            auth,
+            entry(r#""oauth": {"per": "user", "exchange": true}"#),
+            Some("`exchange` needs `clientId` and `clientSecret` in `auth`"),
+        ),
+        (
+            "",
+            entry(r#""oauth": {"per": "user", "exchange": {"scope": "x"}}"#),
+            Some("unknown key `scope`"),
+        ),
+    ] {
+        let text = format!(
+            r#"{{{top} "toolboxes": {{"y": {{"description": "d", "mcpServers": {{"x": {{{entry}}}}}}}}}}}"#
+        );
+        let parsed = parse(&text, Path::new("/etc/box/c.json"), &environment());
+        let faults = match parsed {
+            Ok(_) => Vec::new(),
+            Err(problems) => problems.iter().map(|it| it.fault.to_string()).collect(),
+        };
+        let is_reported = match expected {
+            Some(expected) => faults.iter().any(|it| it == expected),
+            None => faults.is_empty(),
+        };
+        assert!(is_reported, "{entry}: {faults:?}");
+    }
 }
