@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::sleep;
+use tokio::{
+    sync::{Notify, oneshot},
+    time::sleep,
+};
 use tokio_util::task::TaskTracker;
 
 use super::pool::Shutdown;
@@ -22,6 +25,8 @@ pub(crate) struct DeferredWrites {
     tasks: TaskTracker,
     shutdown: Arc<Shutdown>,
     pending: Mutex<Pending>,
+    /// Ends the pause before the writes.
+    hurry: Notify,
 }
 
 type Write = Box<dyn FnOnce() + Send>;
@@ -39,6 +44,7 @@ impl DeferredWrites {
             tasks,
             shutdown,
             pending: Mutex::default(),
+            hurry: Notify::new(),
         }
     }
 
@@ -50,6 +56,18 @@ impl DeferredWrites {
             let this = Arc::clone(self);
             self.tasks.spawn(async move { this.run().await });
         }
+    }
+
+    /// Waits until everything that was added is written, without the pause.
+    pub(crate) async fn flush(self: &Arc<Self>) {
+        let (done, written) = oneshot::channel();
+        // Writes run in their order.
+        self.add(move || {
+            let _ = done.send(());
+        });
+        self.hurry.notify_one();
+        // The sender is dropped if the process ends.
+        let _ = written.await;
     }
 
     async fn run(&self) {
@@ -82,6 +100,7 @@ impl DeferredWrites {
             tokio::select! {
                 () = sleep(PAUSE) => {}
                 () = self.shutdown.begun() => return,
+                () = self.hurry.notified() => return,
             }
             let now = self.pending().writes.len();
             if now == known {

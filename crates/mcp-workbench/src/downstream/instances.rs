@@ -96,8 +96,13 @@ impl WeakServer {
 }
 
 impl Instances {
-    /// Returns a server that a client can use as its own, and records it as a user.
-    pub(super) fn join(&self, entry: &Entry, scope: &Scope, view: ViewId) -> Option<ServerHandle> {
+    /// Returns a server of this scope whose entry fits, and records the client as its user.
+    pub(super) fn join(
+        &self,
+        scope: &Scope,
+        view: ViewId,
+        fits: impl Fn(&Entry) -> bool,
+    ) -> Option<ServerHandle> {
         let mut table = self.table();
         let mut instances = table.iter_mut();
         instances.find_map(|instance| {
@@ -105,7 +110,7 @@ impl Instances {
                 return None;
             }
             let server = instance.server.upgrade()?;
-            difference(&server.entry(), entry).is_none().then(|| {
+            fits(&server.entry()).then(|| {
                 instance.users.insert(view);
                 server
             })
@@ -220,7 +225,13 @@ pub(crate) fn difference(one: &Entry, other: &Entry) -> Option<NotShared> {
     if !same {
         return Some(NotShared::Entry);
     }
-    not_shared(&one.server, &other.server)
+    // The answers of a server belong to the account that it was asked with.
+    if one.owner != other.owner {
+        return Some(NotShared::Endpoint);
+    }
+    let difference = not_shared(&one.server, &other.server);
+    let is_same = one.declared == other.declared || one.server.share != Share::Auto;
+    difference.or((!is_same).then_some(NotShared::Capabilities))
 }
 
 /// Returns the scope of a client's server.

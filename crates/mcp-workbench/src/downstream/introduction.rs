@@ -32,11 +32,14 @@ pub(crate) struct Introduction {
     pub declared: Option<Box<DeclaredExtensions>>,
 }
 
-/// What a server declares by names that the workbench need not know, with its settings as JSON.
+/// Declarations of a server under names that the workbench need not know, with their settings as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DeclaredExtensions {
     pub extensions: IndexMap<String, String>,
     pub experimental: IndexMap<String, String>,
+    /// The entries of its skills, as JSON. They are read when the server starts.
+    #[serde(default)]
+    pub skills: Vec<String>,
 }
 
 /// The maximum number of extensions of a server that are announced, and the maximum size of all of their settings.
@@ -103,6 +106,24 @@ impl Introduction {
         }
     }
 
+    /// Returns the settings of an extension that the server declares, as JSON.
+    pub(crate) fn extension(&self, name: &str) -> Option<&str> {
+        let declared = self.declared.as_ref()?;
+        declared.extensions.get(name).map(String::as_str)
+    }
+
+    /// Returns the entries of the server's skills, as JSON.
+    pub(crate) fn skills(&self) -> &[String] {
+        self.declared.as_ref().map_or(&[], |it| &it.skills)
+    }
+
+    /// Sets the entries of the skills of a server that declares the extension.
+    pub(crate) fn set_skills(&mut self, skills: Vec<String>) {
+        if let Some(declared) = &mut self.declared {
+            declared.skills = skills;
+        }
+    }
+
     /// Returns true if the server supports a family.
     pub(crate) fn has(&self, family: ServerFamily) -> bool {
         self.families.contains(&family)
@@ -114,6 +135,7 @@ impl DeclaredExtensions {
         let declared = Self {
             extensions: settings(extensions),
             experimental: settings(experimental),
+            skills: Vec::new(),
         };
         (declared != Self::default()).then(|| Box::new(declared))
     }

@@ -20,6 +20,7 @@ use crate::{
     call::{Carrier, Outcome},
     config::{Secrets, Server, Transport},
     era::Era,
+    events::RemoteAddress,
     wire::{self, Frame, FrameTicket, Message, Outgoing, Params},
 };
 
@@ -111,14 +112,6 @@ impl Link {
         }
     }
 
-    /// Returns the process id of a server that is a running program.
-    pub(crate) fn pid(&self) -> Option<u32> {
-        match self {
-            Self::Stdio(link) => link.pid(),
-            Self::Http(_) => None,
-        }
-    }
-
     /// Returns true if the server is remote, and not a child process.
     pub(crate) fn is_remote(&self) -> bool {
         matches!(self, Self::Http(_))
@@ -129,6 +122,22 @@ impl Link {
         match self {
             Self::Stdio(_) => Carrier::Pipe,
             Self::Http(_) => Carrier::Tcp,
+        }
+    }
+
+    /// Returns the address of a remote server.
+    pub(crate) fn address(&self) -> Option<RemoteAddress> {
+        match self {
+            Self::Stdio(_) => None,
+            Self::Http(link) => link.address(),
+        }
+    }
+
+    /// Returns the session that a remote server gave the workbench.
+    pub(crate) fn session(&self) -> Option<String> {
+        match self {
+            Self::Stdio(_) => None,
+            Self::Http(link) => link.session(),
         }
     }
 

@@ -2,6 +2,8 @@
 
 mod judged;
 mod pinned;
+mod schemas;
+mod ui;
 mod walk;
 
 use std::collections::{HashMap, HashSet};
@@ -11,10 +13,14 @@ use rawjson::{Kind, RawJson};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{introduction::Introduction, snapshot::ServerSnapshot};
+use super::{
+    introduction::Introduction,
+    skills::{InvalidSkill, Skill},
+    snapshot::ServerSnapshot,
+};
 use crate::{
     call::Fingerprint,
-    config::{PermissionRule, Permissions, PinMode, Server, ToolFilters, Transport},
+    config::{Permissions, PinMode, Server, ToolFilters, Transport},
     era::{
         CacheHints, Era,
         headers::{self, ParameterHeader},
@@ -24,14 +30,22 @@ use crate::{
         permissions::{HintHistory, Reason},
         scan::{self, Finding},
     },
+    shapes::{Shapes, ToolShape},
     visible::visible,
 };
 
+use judged::ScriptRules;
 pub(crate) use pinned::PinRules;
+use schemas::ParsedSchemas;
+use ui::ToolUi;
+pub(crate) use ui::{UI_SCHEME, with_ui_uris};
 pub(crate) use walk::{ListWalk, Step};
 
 /// The reason why a duplicate tool is withheld.
 const DUPLICATE_NAME: &str = "duplicate tool name; only the first tool is used";
+
+/// The reason why a duplicate skill is withheld.
+const DUPLICATE_SKILL: &str = "duplicate uri; only the first tool or skill of this name is used";
 
 /// The offered tools of one server, unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +57,8 @@ pub(crate) struct ToolList {
     /// The annotations of the tools so far, if permission rules use them.
     said: HintHistory,
     /// The tools that scripts may call, if the configuration lists them.
-    script_rules: Option<Vec<PermissionRule>>,
+    script_rules: ScriptRules,
+    schemas: ParsedSchemas,
     /// Tools that are not offered, with the reasons.
     pub withheld: Vec<Withheld>,
     /// Notices about the list.
@@ -54,6 +69,10 @@ pub(crate) struct ToolList {
     pub introduction: Introduction,
     /// How long the list may be cached, and for whom.
     pub hints: CacheHints,
+    /// The offered skills of the server.
+    pub skills: Vec<Skill>,
+    /// True if nothing unapproved is offered.
+    pub is_enforced: bool,
 }
 
 impl Default for ToolList {
@@ -63,12 +82,15 @@ impl Default for ToolList {
             by_name: HashMap::default(),
             denied: HashMap::new(),
             said: HintHistory::default(),
-            script_rules: None,
+            script_rules: ScriptRules::default(),
+            schemas: ParsedSchemas::default(),
             withheld: Vec::new(),
             notices: Vec::new(),
             incomplete: None,
             introduction: Introduction::default(),
             hints: CacheHints::NONE,
+            skills: Vec::new(),
+            is_enforced: false,
         }
     }
 }
@@ -83,6 +105,8 @@ pub(crate) struct ListRules<'a> {
     pub(crate) marks: HeaderMarks,
     /// The handling of tools that differ from the lock file.
     pub(crate) pins: Option<PinRules<'a>>,
+    /// The shapes of results, if they are learned.
+    pub(crate) shapes: Option<&'a Shapes>,
 }
 
 impl<'a> ListRules<'a> {
@@ -97,6 +121,15 @@ impl<'a> ListRules<'a> {
             permissions: &server.permissions,
             marks,
             pins: None,
+            shapes: None,
+        }
+    }
+
+    /// Adds the shapes of results, if the entry of the server wants them.
+    pub(crate) fn with_shapes(self, server: &Server, shapes: &'a Shapes) -> Self {
+        Self {
+            shapes: server.learn_shapes.then_some(shapes),
+            ..self
         }
     }
 
@@ -147,6 +180,10 @@ pub(crate) struct ToolDefinition {
     pub asks: Option<Reason>,
     /// The code of the finding that was approved, if the scanner has one.
     pub released: Option<&'static str>,
+    /// Its user interface. It is boxed, because few tools have one.
+    pub ui: Option<Box<ToolUi>>,
+    /// The shape of its results.
+    pub shape: ToolShape,
 }
 
 impl ToolDefinition {
@@ -254,6 +291,7 @@ impl ToolList {
         for entry in filters.unmatched(names.iter().map(ToolName::as_str)) {
             tracing::warn!("the tool filter '{}' matches no tool", visible(entry));
         }
+        list.offer_skills(rules);
         let permissions = rules.permissions;
         for rule in permissions.unmatched(names.iter().map(ToolName::as_str)) {
             let rule = visible(rule);
@@ -261,6 +299,7 @@ impl ToolList {
         }
         list.judge(permissions);
         if let Some(pins) = &rules.pins {
+            list.is_enforced = pins.pins.mode(pins.mode) == PinMode::Enforce;
             list.apply(pins.rule(&list));
         }
         list
@@ -284,6 +323,10 @@ impl ToolList {
             let cause = Cause::Finding(Reviewable { definition, code });
             return self.withhold(&name, rules.finding_reason(&name, &words), cause);
         }
+        // What a server declares needs not be learned.
+        let is_declared = definition.member("outputSchema").is_some();
+        let shapes = rules.shapes.filter(|_| !is_declared);
+        let shape = shapes.map(|shapes| shapes.of(&name)).unwrap_or_default();
         match marked(definition, rules.marks) {
             Ok(headers) => self.offer(ToolDefinition {
                 name,
@@ -291,12 +334,44 @@ impl ToolList {
                 headers,
                 asks: None,
                 released,
+                ui: ToolUi::of(definition),
+                shape,
             }),
             Err(fault) => {
                 tracing::warn!("tool '{}': {fault}", visible(name.as_str()));
                 self.withhold(&name, rules.fault_reason(&fault), Cause::Definition);
             }
         }
+    }
+
+    /// Offers the skills of the server that are valid. They are pinned by their URIs beside the tools.
+    fn offer_skills(&mut self, rules: &ListRules<'_>) {
+        let entries = std::mem::take(&mut self.introduction.declared);
+        for entry in entries.iter().flat_map(|it| &it.skills) {
+            let entry = RawJson::parse(&entry.clone().into());
+            let skill = entry.ok().as_ref().map(Skill::read);
+            match skill {
+                Some(Ok(skill)) if self.is_taken(&skill.uri) => {
+                    let reason = rules.fault_reason(DUPLICATE_SKILL);
+                    self.withhold(&ToolName::from(&*skill.uri), reason, Cause::Definition);
+                }
+                Some(Ok(skill)) => self.skills.push(skill),
+                Some(Err(InvalidSkill { uri, reason })) => {
+                    let name = uri.unwrap_or_else(|| "skill".to_owned());
+                    let reason = rules.fault_reason(&reason);
+                    self.withhold(&ToolName::from(&*name), reason, Cause::Definition);
+                }
+                None => {}
+            }
+        }
+        self.introduction.declared = entries;
+    }
+
+    /// Returns true if a tool or a skill has this name.
+    fn is_taken(&self, name: &str) -> bool {
+        self.get(name).is_some()
+            || self.withheld_as(name).is_some()
+            || self.skills.iter().any(|skill| skill.uri == name)
     }
 
     fn offer(&mut self, tool: ToolDefinition) {

@@ -18,6 +18,7 @@ pub(crate) mod process;
 mod protocol;
 mod server;
 mod session;
+mod skills;
 mod snapshot;
 mod stdio;
 mod stray;
@@ -31,19 +32,24 @@ mod tool_cache;
 pub(crate) use asks::questions::{can_answer, fresh_id};
 #[cfg(test)]
 pub(crate) use error::StartPhase;
-pub(crate) use error::{CallError, ConnectError, HttpFault, SignInNeeded, StopReason};
+pub(crate) use error::{
+    CallError, ConnectError, HttpFault, SignInNeeded, SignInRemedy, StopReason,
+};
 pub(crate) use event::{Change, Events, ServerEvent};
 pub(crate) use instances::{InstanceUse, ViewId, difference};
 pub(crate) use introduction::{DeclaredExtensions, ServerFamily};
-pub(crate) use listing::{Cause, ListWalk, Reviewable, Step, ToolDefinition, ToolList, Withheld};
+pub(crate) use listing::{
+    Cause, ListWalk, Reviewable, Step, ToolDefinition, ToolList, UI_SCHEME, Withheld, with_ui_uris,
+};
 pub(crate) use oauth::OAuthClient;
 pub(crate) use open_wait::OpenWait;
-pub(crate) use pool::{Pool, Renewal};
+pub(crate) use pool::{ClientKind, Pool, Renewal};
 pub(crate) use process::{
     Exit,
     worker::{WorkerError, WorkerRun},
 };
 pub(crate) use server::{CallTicket, Phase, ProcessView, ServerHandle, Status, Urgency};
 pub(crate) use session::reply::{CallEnd, CallResult, Outdated, Unfinished};
+pub(crate) use skills::{Skill, is_within};
 pub(crate) use supervisor::cached_list::load_cached_lists;
 pub(crate) use tool_cache::ToolCache;

@@ -8,29 +8,41 @@ use std::{
 
 use ident::ServerIdentifier;
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio_util::task::TaskTracker;
 
 use super::{
-    error::{SignInNeeded, SignInReason},
+    error::{SignInNeeded, SignInReason, SignInRemedy},
     link::LinkContext,
+    supervisor::adapt::Entry,
 };
 use crate::{
-    config::{Config, Invocation, RemoteEndpoint, Secrets, Server, Transport},
-    oauth::{Account, Bearer, Challenge, SignedOut, TokenFault, Tokens},
+    config::{Config, Invocation, RemoteEndpoint, Secrets, Transport},
+    oauth::{
+        Account, AccountPlace, Bearer, Challenge, CredentialOwner, SignedOut, TokenFault, TokenWay,
+        Tokens, UserRecords, UserSignIns,
+    },
+    seal::Sealer,
+    store::Store,
 };
 
 /// Settings that all servers share.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct OAuthContext {
-    /// The directory where tokens are stored, if there is one.
+    /// The directory where tokens of the user of this machine are stored, if there is one.
     pub(crate) state: Option<PathBuf>,
     /// The command line that signs in.
     program: Invocation,
+    /// The place of the credentials of users.
+    records: UserRecords,
+    /// The sign-ins of the users of the configuration, if it has any.
+    pub(crate) users: Option<Arc<UserSignIns>>,
 }
 
 impl OAuthContext {
-    pub(crate) fn of(config: &Config) -> Self {
+    pub(crate) fn of(config: &Config, sealer: &Sealer, store: Option<&Store>) -> Self {
+        let records = UserRecords::of(config, sealer, store);
         Self {
+            users: UserSignIns::of(config, sealer, &records),
+            records,
             state: config.state.clone(),
             program: Invocation::of(config),
         }
@@ -42,8 +54,9 @@ impl OAuthContext {
 pub(crate) struct OAuthClient {
     account: Account,
     tokens: Tokens,
-    /// The command that signs in; `None` if the entry has client credentials.
-    command: Option<Arc<str>>,
+    remedy: SignInRemedy,
+    /// The sign-ins of users, if it is the account of one.
+    users: Option<Arc<UserSignIns>>,
 }
 
 impl OAuthClient {
@@ -51,17 +64,46 @@ impl OAuthClient {
     pub(crate) fn new(
         endpoint: &RemoteEndpoint,
         place: &ServerIdentifier,
-        context: &OAuthContext,
-        tasks: &TaskTracker,
+        owner: &CredentialOwner,
+        links: &LinkContext,
     ) -> Option<Self> {
-        let account = Account::of(endpoint, context.state.as_deref())?;
+        let context = &links.oauth;
+        let account = Account::of(
+            endpoint,
+            AccountPlace {
+                state: context.state.as_deref(),
+                owner,
+                users: &context.records,
+                auth: context.users.as_ref().map(|it| it.auth()),
+            },
+        )?;
+        let users = context.users.as_ref();
+        let users = users.filter(|_| matches!(account.owner(), CredentialOwner::User(_)));
         Some(Self {
-            tokens: Tokens::new(account.clone(), tasks),
-            command: account
-                .needs_person()
-                .then(|| context.program.about("login", place, None).into()),
+            tokens: Tokens::new(account.clone(), &links.tasks),
+            remedy: match (account.way(), account.owner(), users) {
+                (TokenWay::Exchange, CredentialOwner::User(_), _) | (TokenWay::Credentials, ..) => {
+                    SignInRemedy::Entry
+                }
+                (_, CredentialOwner::Nobody, _) | (TokenWay::Exchange, ..) => SignInRemedy::NoUser,
+                (TokenWay::Person, _, Some(users)) => {
+                    SignInRemedy::Page(users.page(place).as_str().into())
+                }
+                (TokenWay::Person, ..) => {
+                    SignInRemedy::Command(context.program.about("login", place, None).into())
+                }
+            },
+            users: users.cloned(),
             account,
         })
+    }
+
+    /// Returns the sign-ins of users and the address of the page that begins one, if it is the account of a user.
+    pub(crate) fn user_page(&self) -> Option<(&Arc<UserSignIns>, &str)> {
+        match (&self.users, &self.remedy) {
+            (Some(users), SignInRemedy::Page(page)) => Some((users, page)),
+            _ => None,
+        }
     }
 
     pub(crate) fn account(&self) -> &Account {
@@ -150,15 +192,16 @@ impl OAuthClient {
     fn needed(&self, lack: SignInReason, challenge: Option<&Challenge>) -> SignInNeeded {
         SignInNeeded {
             lack,
-            command: self.command.clone(),
+            remedy: self.remedy.clone(),
             challenge: challenge.cloned(),
         }
     }
 }
 
-/// Returns the identifier of the account whose answers a server gives: the stored sign-in, or the credentials of its entry.
+/// Returns the identifier of the account whose answers a server gives: the stored sign-in of the user of this machine, or
+/// the credentials of its entry.
 pub(crate) fn stored_grant(endpoint: &RemoteEndpoint, state: Option<&Path>) -> Option<String> {
-    let account = Account::of(endpoint, state)?;
+    let account = Account::of_machine(endpoint, state)?;
     grant_of(&account, || {
         let stored = account.load().ok().flatten()?;
         Some(stored.grant_id().to_owned())
@@ -195,13 +238,12 @@ impl ServerOAuth {
     pub(crate) fn get_or_make(
         &self,
         place: &ServerIdentifier,
-        server: &Server,
+        entry: &Entry,
         links: &LinkContext,
     ) -> Option<&OAuthClient> {
-        let oauth = || match &server.transport {
-            Transport::Remote(endpoint) => {
-                OAuthClient::new(endpoint, place, &links.oauth, &links.tasks)
-            }
+        let owner = entry.owner.as_ref().unwrap_or(&CredentialOwner::Machine);
+        let oauth = || match &entry.server.transport {
+            Transport::Remote(endpoint) => OAuthClient::new(endpoint, place, owner, links),
             Transport::Stdio(_) | Transport::Unset(_) => None,
         };
         self.oauth.get_or_init(oauth).as_ref()

@@ -1,5 +1,5 @@
 //! The servers of one client. Each gets a task when it is first needed; the process starts when the task gets a command.
-//! The pools of a process share everything but tsuccessor settings, and a server if it is defined alike for both.
+//! The pools of a process share everything but their settings, and a server if it is defined alike for both.
 
 use std::{
     path::PathBuf,
@@ -34,11 +34,15 @@ use super::{
     tool_cache::ToolCache,
 };
 use crate::{
-    call::Principal,
-    config::{Config, Server, ToolMode},
+    call::{ClientCapabilities, Principal},
+    config::{Config, NotShared, Server, Share, ToolMode},
+    era::{EXPERIMENTAL, EXTENSIONS, Era},
     events::Events as EventStream,
     lock::Pins,
+    oauth::{CredentialOwner, UserCredentials, UserSignIns},
     offload::run_blocking,
+    seal::Sealer,
+    store::Store,
     sync::lock,
 };
 
@@ -63,15 +67,47 @@ pub(crate) struct View {
     pub(super) folder: PathBuf,
     /// Set if its servers may be those of other clients too.
     pub(super) shares: bool,
+    kind: ClientKind,
+    /// The owner of the credentials for servers where every user has their own.
+    owner: CredentialOwner,
+    /// The capabilities that the client has declared first.
+    declared: OnceLock<RawJson>,
+}
+
+/// The kind of a client that shares servers with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClientKind {
+    Client,
+    /// A command of the user, which ends soon. It joins servers of clients that declare other capabilities, because the user wants
+    /// to see those; a question that it cannot answer is refused.
+    Command,
 }
 
 impl View {
-    fn new(config: &Config) -> Self {
+    fn new(config: &Config, kind: ClientKind, owner: CredentialOwner) -> Self {
         Self {
+            kind,
+            owner,
+            declared: OnceLock::new(),
             id: ViewId::next(),
             folder: config.start_directory.clone(),
             // In native mode clients send subscriptions and log levels to the servers, and these belong to one client.
             shares: !matches!(config.tool_mode, ToolMode::Native(_)),
+        }
+    }
+}
+
+impl View {
+    /// Returns the capabilities that a server gets, if it may be shared. If the user decides who shares it, it gets only those
+    /// that are about questions: the rest could mean something to one client alone.
+    fn declared_to(&self, share: Share) -> Option<RawJson> {
+        let declared = self.declared.get().filter(|_| self.shares)?;
+        match share {
+            Share::Client => None,
+            Share::Auto => Some(declared.clone()),
+            Share::Machine | Share::Project => {
+                Some(declared.without_members(&[EXTENSIONS, EXPERIMENTAL]))
+            }
         }
     }
 }
@@ -87,18 +123,25 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// Creates the first pool of a process, without servers.
-    pub(crate) fn new(config: &Config, observed: &Arc<EventStream>) -> Self {
+    pub(crate) fn new(
+        config: &Config,
+        owner: CredentialOwner,
+        observed: &Arc<EventStream>,
+    ) -> Self {
         let tasks = TaskTracker::new();
+        let sealer = Sealer::new(config.seal.as_ref());
+        let store = config.store.as_ref();
+        let store = store.map(|address| Store::connect(address, sealer.clone()));
         let shutdown = Arc::new(Shutdown::default());
         let processes = ProcessTable::new(tasks.clone());
         let pins = Arc::new(Pins::new(config));
         let links = LinkContext {
             processes,
             tasks: tasks.clone(),
-            oauth: OAuthContext::of(config),
+            oauth: OAuthContext::of(config, &sealer, store.as_ref()),
         };
         Self {
-            view: View::new(config),
+            view: View::new(config, ClientKind::Client, owner),
             tasks: tasks.clone(),
             questions: Mutex::new(QuestionRules::of(config)),
             context: SupervisorContext {
@@ -114,7 +157,8 @@ impl Pool {
                     Arc::clone(pins.cache()),
                     config.state.as_deref(),
                 )),
-                sealer: Arc::default(),
+                sealer,
+                store,
                 instances: Arc::default(),
                 pins,
             },
@@ -122,9 +166,20 @@ impl Pool {
     }
 
     /// Creates the pool of another client of the same process.
-    pub(crate) fn for_client(&self, config: &Config) -> Self {
+    pub(crate) fn for_client(&self, config: &Config, kind: ClientKind) -> Self {
+        self.beside(config, kind, self.view.owner.clone())
+    }
+
+    /// Creates the pool of a user of the same process.
+    pub(crate) fn for_user(&self, config: &Config, user: &Arc<UserCredentials>) -> Self {
+        let owner = CredentialOwner::User(Arc::clone(user));
+        self.beside(config, ClientKind::Client, owner)
+    }
+
+    fn beside(&self, config: &Config, kind: ClientKind, owner: CredentialOwner) -> Self {
+        self.context.pins.adapt(config);
         Self {
-            view: View::new(config),
+            view: View::new(config, kind, owner),
             tasks: self.tasks.clone(),
             questions: Mutex::new(QuestionRules::of(config)),
             context: self.context.clone(),
@@ -134,6 +189,12 @@ impl Pool {
     /// Returns the id of the client.
     pub(crate) fn view(&self) -> ViewId {
         self.view.id
+    }
+
+    /// Records the capabilities of the client, unless it has declared some before. They decide which servers it shares.
+    pub(crate) fn declare(&self, capabilities: &ClientCapabilities, era: Era) {
+        let declared = || capabilities.announced(era).minified();
+        self.view.declared.get_or_init(declared);
     }
 
     /// Returns the servers of all clients of this process.
@@ -211,7 +272,13 @@ impl Pool {
     /// Returns the server of another client that is defined alike.
     fn join(&self, entry: &Entry, asks_back: bool) -> Option<ServerHandle> {
         let scope = scope_of(entry, &self.view, asks_back);
-        self.context.instances.join(entry, &scope, self.view.id)
+        let instances = &self.context.instances;
+        instances.join(&scope, self.view.id, |other| {
+            match difference(other, entry) {
+                Some(NotShared::Capabilities) => self.view.kind == ClientKind::Command,
+                difference => difference.is_none(),
+            }
+        })
     }
 
     fn is_only_user(&self, handle: &ServerHandle) -> bool {
@@ -220,7 +287,7 @@ impl Pool {
             .is_only_user(handle.number(), self.view.id)
     }
 
-    /// Adopts the settings of a changed configuration that concern all servers. Running servers get them at tsuccessor
+    /// Adopts the settings of a changed configuration that concern all servers. Running servers get them at their
     /// next start.
     pub(crate) fn adapt(&self, config: &Config) {
         *self.questions() = QuestionRules::of(config);
@@ -252,11 +319,23 @@ impl Pool {
             server: Arc::clone(server),
             roots: questions.roots.clone(),
             names_asker: questions.names_asker,
+            declared: self.view.declared_to(server.share),
+            owner: server.is_per_user().then(|| self.view.owner.clone()),
         }
     }
 
     fn questions(&self) -> MutexGuard<'_, QuestionRules> {
         lock(&self.questions)
+    }
+
+    /// Returns the sealer of the process.
+    pub(crate) fn sealer(&self) -> &Sealer {
+        &self.context.sealer
+    }
+
+    /// Returns the store that replicas share.
+    pub(crate) fn store(&self) -> Option<&Store> {
+        self.context.store.as_ref()
     }
 
     /// Returns the server of a task and its own name for the task, from the name that this principal got; `None` if
@@ -308,6 +387,11 @@ impl Pool {
         &self.context.links.processes
     }
 
+    /// Returns the sign-ins of the users of the configuration, if it has any.
+    pub(crate) fn user_sign_ins(&self) -> Option<&Arc<UserSignIns>> {
+        self.context.links.oauth.users.as_ref()
+    }
+
     pub(crate) fn pins(&self) -> &Arc<Pins> {
         &self.context.pins
     }
@@ -320,6 +404,11 @@ impl Pool {
         }
     }
 
+    /// Waits until what is known about servers is in the server cache.
+    pub(crate) async fn flush(&self) {
+        self.context.deferred_writes.flush().await;
+    }
+
     /// Returns a counter of the servers that are kept for one client since they asked back.
     pub(crate) fn kept(&self) -> watch::Receiver<u64> {
         self.context.instances.kept()
@@ -330,7 +419,7 @@ impl Pool {
         self.tasks.spawn(task);
     }
 
-    /// Ends all servers. Tsuccessor deadlines count from `since`, the begin of the shutdown.
+    /// Ends all servers. Their deadlines count from `since`, the begin of the shutdown.
     pub(crate) async fn shut_down(&self, since: Instant) {
         self.context.links.processes.closing_since(since);
         self.context.shutdown.begin(since);

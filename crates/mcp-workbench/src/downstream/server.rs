@@ -41,6 +41,7 @@ use crate::{
     events::{Events, HopGuard, HopResult},
     seal::Sealer,
     server_cache::NotCached,
+    shapes::SeenShape,
     sync::lock,
     wire::ResultMarks,
 };
@@ -63,14 +64,14 @@ pub(crate) struct About {
     /// Its tools from earlier runs.
     pub(crate) cached_list: CachedList,
     /// Seals task names.
-    pub(crate) sealer: Arc<Sealer>,
+    pub(crate) sealer: Sealer,
     /// The OAuth state of the server.
     pub(crate) oauth: ServerOAuth,
     /// How long opens have waited for it.
     pub(crate) open_wait: Mutex<OpenWait>,
     /// Text on its stdout that is not a message.
     pub(crate) stray: StrayText,
-    /// Its process and its starts.
+    /// Its starts.
     pub(crate) activity: Mutex<Activity>,
     /// A number that no other server of this process has, not even an earlier one of the same name.
     pub(crate) number: u64,
@@ -78,11 +79,9 @@ pub(crate) struct About {
     pub(crate) observed: Arc<Events>,
 }
 
-/// The process of a server and its starts.
+/// The starts of a server.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Activity {
-    /// The process, while it runs.
-    pub(crate) pid: Option<u32>,
     /// The time of its last start.
     pub(crate) up_since: Option<Instant>,
     /// How often it came up.
@@ -91,18 +90,15 @@ pub(crate) struct Activity {
 
 impl About {
     /// Records that the server came up.
-    pub(crate) fn note_start(&self, pid: Option<u32>) {
+    pub(crate) fn note_start(&self) {
         let mut activity = lock(&self.activity);
-        activity.pid = pid;
         activity.up_since = Some(Instant::now());
         activity.starts += 1;
     }
 
     /// Records that the server has ended.
     pub(crate) fn note_end(&self) {
-        let mut activity = lock(&self.activity);
-        activity.pid = None;
-        activity.up_since = None;
+        lock(&self.activity).up_since = None;
     }
 
     /// Returns the current configuration of the server.
@@ -222,6 +218,8 @@ pub(crate) struct QueuedCall {
     pub(crate) ends_at: Option<Instant>,
     /// The request in the event stream, while anybody listens.
     pub(crate) hop: Option<Box<HopGuard>>,
+    /// The shape that its result is read for.
+    pub(crate) shape: Option<Arc<SeenShape>>,
 }
 
 impl QueuedCall {
@@ -237,12 +235,16 @@ impl QueuedCall {
             sent_at: None,
             ends_at: None,
             hop: None,
+            shape: None,
         })
     }
 
     pub(crate) fn answer(mut self: Box<Self>, answer: Result<RawJson, CallError>) {
         if let Some(hop) = self.hop.take() {
-            end_hop(*hop, &answer);
+            end_hop(*hop, &answer, self.marks);
+        }
+        if let (Some(shape), Ok(result), false) = (&self.shape, &answer, self.marks.is_error) {
+            shape.offer(result);
         }
         self.reply.give(CompletedCall {
             call: self.call,
@@ -255,18 +257,20 @@ impl QueuedCall {
 }
 
 /// Reports the end of a request to the event stream.
-fn end_hop(hop: HopGuard, answer: &Result<RawJson, CallError>) {
-    let response_code = match answer {
-        Err(CallError::Refused { code, .. }) => Some(code.as_str()),
-        _ => None,
-    };
-    hop.end(&HopResult {
-        error: answer.as_ref().err().map(CallError::code),
-        response_code,
-        result: match answer {
-            Ok(result) => Some(result),
-            Err(CallError::Refused { error, .. }) => Some(error),
-            Err(_) => None,
+fn end_hop(hop: HopGuard, answer: &Result<RawJson, CallError>, marks: ResultMarks) {
+    hop.end(&match answer {
+        Ok(result) => HopResult {
+            error: marks.is_error.then_some("tool_error"),
+            response_error: None,
+            result: Some(result),
+        },
+        Err(failure) => HopResult {
+            error: Some(failure.code()),
+            response_error: match failure {
+                CallError::Refused { error, .. } => Some(error),
+                _ => None,
+            },
+            result: None,
         },
     });
 }
@@ -454,7 +458,7 @@ impl ServerHandle {
         let _ = self.commands.send(Command::Stop);
     }
 
-    /// Returns the process of the server and its starts.
+    /// Returns the starts of the server.
     pub(crate) fn activity(&self) -> Activity {
         *lock(&self.about.activity)
     }

@@ -7,8 +7,8 @@ use rawjson::RawJson;
 
 use crate::{
     call::{
-        AnswerFuture, Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, ClientId,
-        Owner, Principal, Question, Recipient, ReportedProgress, RoomFuture,
+        AnswerFuture, Call, CallContext, CallReports, CallRequest, ClientCapabilities,
+        ClientHandle, ClientId, Owner, Principal, Question, Recipient, RoomFuture,
     },
     era::Era,
     wire::{Answer, Frame},
@@ -61,8 +61,7 @@ impl TestClient {
                 client: self.handle(),
                 meta: None,
                 retry: None,
-                progress: ReportedProgress::default(),
-                span: None,
+                reports: CallReports::default(),
             },
         }
     }

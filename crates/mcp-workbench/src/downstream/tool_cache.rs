@@ -20,6 +20,7 @@ use crate::{
     server_cache::{
         CacheKey, CacheSize, CachedProtocol, CachedServer, NotCached, ServerCache, Subject,
     },
+    shapes::Shapes,
 };
 
 /// The tools of all servers that were started in earlier runs.
@@ -60,6 +61,10 @@ impl ToolCache {
 
     /// Reads the record of a server, with its key if it can have one. Files are read.
     pub(crate) fn read(&self, server: &Server) -> (Option<CacheKey>, CachedServer) {
+        // The tools of a user are not written to a file that others use too.
+        if server.is_per_user() {
+            return (None, CachedServer::default());
+        }
         let grant = match &server.transport {
             Transport::Remote(endpoint) => stored_grant(endpoint, self.state.as_deref()),
             Transport::Stdio(_) | Transport::Unset(_) => None,
@@ -85,6 +90,11 @@ impl ToolCache {
         Some((list, age))
     }
 
+    /// Returns whether a server has asked its client something in an earlier run. Files are read.
+    pub(crate) fn asks_back(&self, server: &Server) -> bool {
+        self.read(server).1.asks_back()
+    }
+
     /// Returns the names of the tools that a server listed and its filters let through, denied and withheld ones
     /// included; none where the cache does not have the server.
     pub(crate) fn tool_names(&self, server: &Server) -> Vec<ToolName> {
@@ -102,6 +112,9 @@ impl ToolCache {
         learned: &CacheUpdate,
         secrets: &Secrets,
     ) -> Result<(), NotCached> {
+        if server.is_per_user() {
+            return Ok(());
+        }
         let mut secrets = secrets.clone();
         secrets.merge(&server.literal_credentials());
         let subject = Subject::Launch { server, grant };
@@ -113,12 +126,34 @@ impl ToolCache {
 
     /// Records that a server asks its client something. Reads and writes files.
     pub(crate) fn store_asks_back(&self, server: &Server, grant: Option<&str>) {
+        if server.is_per_user() {
+            return;
+        }
         let subject = Subject::Launch { server, grant };
         let stored = self.cache.update(&subject, &Secrets::default(), |record| {
             record.set_asks_back();
         });
         if let Err(error) = stored {
             tracing::debug!("failed to record in the cache that a server asks back: {error}");
+        }
+    }
+
+    /// Stores the shapes of a server's results. Reads and writes files.
+    pub(crate) fn store_shapes(&self, server: &Server, grant: Option<&str>, shapes: &Shapes) {
+        if server.is_per_user() {
+            return;
+        }
+        let subject = Subject::Launch { server, grant };
+        let secrets = server.literal_credentials();
+        let stored = self.cache.update(&subject, &secrets, |record| {
+            shapes.load(record.shapes());
+            let learned = shapes.to_json(record.shapes());
+            // Names of members come from a server; the tools must not be lost because of them.
+            let learned = learned.filter(|it| !secrets.occur_in_json(it.as_str()));
+            record.set_shapes(learned);
+        });
+        if let Err(error) = stored {
+            tracing::debug!("failed to store the shapes of results in the cache: {error}");
         }
     }
 
@@ -139,9 +174,10 @@ pub(crate) fn pinned_list(
     snapshot: &ServerSnapshot,
     server: &Server,
     pins: &ServerPins,
+    shapes: &Shapes,
 ) -> ToolList {
     let rules = ListRules::of(server, snapshot.era).with_pins(pins, server.pin);
-    ToolList::of(snapshot, &rules)
+    ToolList::of(snapshot, &rules.with_shapes(server, shapes))
 }
 
 #[cfg(test)]

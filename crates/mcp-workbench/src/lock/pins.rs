@@ -172,11 +172,12 @@ impl Pins {
         }
     }
 
-    /// Reads the file if it may have changed. Returns true if another program has changed it since the previous call.
-    /// The state is not locked while the file is read, so that a slow disk blocks no other task.
-    pub(crate) fn is_changed(&self) -> bool {
+    /// Reads the file if it may have changed. Returns how often another program was seen to change it: each workbench of a
+    /// process applies a change by itself. The state is not locked while the file is read, so that a slow disk blocks no
+    /// other task.
+    pub(crate) fn changes(&self) -> u64 {
         let Some(file) = &self.file else {
-            return false;
+            return 0;
         };
         let now = stamp(file);
         let is_read = {
@@ -191,7 +192,15 @@ impl Pins {
         }
         let now = state.disk.clone();
         let before = std::mem::replace(&mut state.reported, now);
-        before != Disk::Unread && before != state.disk
+        if before != Disk::Unread && before != state.disk {
+            state.changes += 1;
+        }
+        state.changes
+    }
+
+    /// Returns how often another program was seen to change the file, without reading it.
+    pub(crate) fn known_changes(&self) -> u64 {
+        self.state().changes
     }
 
     /// Returns true if the server is pinned or waits to be. Its launch must then be compared with the pinned one.

@@ -25,7 +25,7 @@ impl PinPolicy {
             is_enforced: config.pin == PinMode::Enforce,
             ..Self::default()
         };
-        for toolbox in config.toolboxes.values() {
+        for toolbox in config.all_toolboxes() {
             let servers = toolbox.servers.values();
             let differing: BTreeMap<String, PinMode> = servers
                 .filter(|it| (it.pin == PinMode::Enforce) != policy.is_enforced)

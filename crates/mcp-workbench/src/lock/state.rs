@@ -18,8 +18,10 @@ use super::{
 pub(super) struct LockState {
     /// The content that was last read.
     pub(super) disk: Disk,
-    /// The content when [`is_changed`](super::Pins::is_changed) was last called.
+    /// The content when [`changes`](super::Pins::changes) was last called.
     pub(super) reported: Disk,
+    /// How often another program changed it.
+    pub(super) changes: u64,
     /// The stamp of the file when it was last read.
     pub(super) stamp: Option<Stamp>,
     /// Servers that were observed for the first time.

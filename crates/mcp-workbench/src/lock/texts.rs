@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Upper bound on how long a write of the lock file waits for another process.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The definitions of the servers of one lock file.
 #[derive(Debug)]

@@ -28,6 +28,8 @@ pub(crate) struct CachedServer {
     tools: Option<RawJson>,
     /// Canonical definitions by their digests, as JSON.
     definitions: Option<RawJson>,
+    /// The shapes of results by tool, as JSON.
+    shapes: Option<RawJson>,
 }
 
 /// The small parts.
@@ -165,10 +167,20 @@ impl CachedServer {
         self.definitions = definitions;
     }
 
+    /// Returns the shapes of results.
+    pub(crate) fn shapes(&self) -> Option<&RawJson> {
+        self.shapes.as_ref()
+    }
+
+    pub(crate) fn set_shapes(&mut self, shapes: Option<RawJson>) {
+        self.shapes = shapes;
+    }
+
     /// Removes the parts that can be large or contain text of the server.
     pub(super) fn leave_out_lists(&mut self) {
         self.tools = None;
         self.definitions = None;
+        self.shapes = None;
         self.head.confirmed = 0;
     }
 
@@ -184,7 +196,7 @@ impl CachedServer {
     /// Returns the texts of all parts.
     pub(super) fn texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let head = serde_json::to_string(&self.head).expect("a head is plain data");
-        let lists = [&self.tools, &self.definitions]
+        let lists = [&self.tools, &self.definitions, &self.shapes]
             .into_iter()
             .flatten()
             .map(|it| Cow::Borrowed(it.as_str()));
@@ -203,6 +215,7 @@ impl CachedServer {
         let lists = [
             (&b",\"tools\":"[..], &self.tools),
             (&b",\"definitions\":"[..], &self.definitions),
+            (&b",\"shapes\":"[..], &self.shapes),
         ];
         for (name, list) in lists {
             if let Some(list) = list {
@@ -228,6 +241,7 @@ impl CachedServer {
             head: envelope.head,
             tools: member("tools"),
             definitions: member("definitions"),
+            shapes: member("shapes"),
         })
     }
 }

@@ -59,6 +59,7 @@ fn server(transport: Transport) -> Server {
         sanitize: false,
         pin: PinMode::Off,
         share: config::Share::Auto,
+        learn_shapes: true,
         written: config::WrittenEntry::default(),
         era: None,
     }

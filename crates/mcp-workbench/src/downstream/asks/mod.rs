@@ -40,6 +40,8 @@ const MAX_QUESTIONS: usize = 100;
 pub(crate) struct Asks {
     /// The answer to `roots/list`, if the configuration gives it.
     roots: Option<RawJson>,
+    /// The capabilities that all clients of a shared server have declared.
+    declared: Option<RawJson>,
     server: AskingServer,
     running: JoinSet<(RequestId, Option<Answer>)>,
     by_id: HashMap<RequestId, OpenQuestion>,
@@ -73,6 +75,7 @@ impl Asks {
     pub(crate) fn new(entry: &Entry) -> Self {
         Self {
             roots: entry.roots.clone(),
+            declared: entry.declared.clone(),
             server: AskingServer::of(entry),
             running: JoinSet::new(),
             by_id: HashMap::new(),
@@ -90,21 +93,17 @@ impl Asks {
         self.has_asked
     }
 
-    /// Returns the client capabilities that a server gets at `initialize`, which hold for as long as it runs: those
-    /// of the client that it is started for. A modern client may declare different ones in its next request, so roots
-    /// and forms are added; a question that the request does not support is refused.
+    /// Returns the client capabilities that a server gets at `initialize`, which hold for as long as it runs: those of its entry,
+    /// or else those of the client that it is started for. If the configuration has roots, they are among them.
     pub(crate) fn announced(&self, client: Option<&Arc<dyn ClientHandle>>) -> RawJson {
-        let capabilities = client.map(|client| client.capabilities());
-        let capabilities = capabilities.unwrap_or_default();
-        let varies = client.is_some_and(|client| client.own_era() == Era::Modern);
-        let mut announced = capabilities.common();
-        if varies && capabilities.get(Question::Elicitation).is_none() {
-            let forms = ObjectText::new().raw("form", &ObjectText::new().finish());
-            announced = announced.with_member(Question::Elicitation.capability(), &forms.finish());
-        }
-        if (varies || self.has_roots()) && capabilities.get(Question::Roots).is_none() {
-            let nothing = ObjectText::new().finish();
-            announced = announced.with_member(Question::Roots.capability(), &nothing);
+        let announced = match (&self.declared, client) {
+            (Some(declared), _) => declared.clone(),
+            (None, Some(client)) => client.capabilities().announced(client.own_era()),
+            (None, None) => ObjectText::new().finish(),
+        };
+        let roots = Question::Roots.capability();
+        if self.has_roots() && announced.member(roots).is_none() {
+            return announced.with_member(roots, &ObjectText::new().finish());
         }
         announced
     }

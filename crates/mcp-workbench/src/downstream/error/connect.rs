@@ -134,6 +134,8 @@ pub(crate) enum StartPhase {
     Discover,
     #[error("tools/list")]
     ListTools,
+    #[error("skills/list")]
+    ListSkills,
 }
 
 impl ConnectError {

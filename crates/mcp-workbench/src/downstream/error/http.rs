@@ -90,6 +90,9 @@ pub(crate) enum HttpFault {
     /// The response is not valid JSON or too deeply nested.
     #[error("the server's response is not valid JSON, or nested deeper than {MAX_DEPTH} levels")]
     Unreadable,
+    /// The tools of a new session cannot be listed, so no call can be checked against them.
+    #[error("the tools of the server's new session cannot be listed")]
+    Unlisted,
     #[error("the server's response is larger than {} MiB", MAX_FRAME_BYTES / (1024 * 1024))]
     TooLarge,
     /// An HTTP+SSE server names no endpoint for messages, or one in a different origin.
@@ -120,6 +123,7 @@ impl HttpFault {
             | Self::NoAnswer { .. }
             | Self::NotModern { .. }
             | Self::Unreadable
+            | Self::Unlisted
             | Self::ForeignEndpoint { .. } => "invalid_response",
             Self::TooLarge => "frame_too_large",
             Self::Internal => "internal_error",

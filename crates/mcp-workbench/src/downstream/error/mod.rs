@@ -15,7 +15,7 @@ use crate::{visible::visible, wire::MAX_FRAME_BYTES};
 pub(crate) use call::CallError;
 pub(crate) use connect::{ConnectError, StartPhase};
 pub(crate) use http::HttpFault;
-pub(crate) use oauth::{SignInNeeded, SignInReason};
+pub(crate) use oauth::{SignInNeeded, SignInReason, SignInRemedy};
 
 /// Upper bound on the stderr text in an error message.
 const MAX_STDERR_CHARACTERS: usize = 500;

@@ -14,10 +14,22 @@ const MAX_SCOPES: usize = 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SignInNeeded {
     pub lack: SignInReason,
-    /// The shell command that signs in; `None` if the entry has client credentials.
-    pub command: Option<Arc<str>>,
+    pub remedy: SignInRemedy,
     /// The challenge of the server. Never shown.
     pub challenge: Option<Challenge>,
+}
+
+/// The way to get a token that the server accepts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SignInRemedy {
+    /// The user of this machine signs in with this shell command.
+    Command(Arc<str>),
+    /// The user signs in at this page of the workbench.
+    Page(Arc<str>),
+    /// Every user has credentials of their own, and the client has no user.
+    NoUser,
+    /// The entry has the credentials.
+    Entry,
 }
 
 /// The reason why a server does not answer.
@@ -35,7 +47,10 @@ impl SignInNeeded {
     /// Returns true if a sign-in by the user helps.
     pub(crate) fn is_for_a_person(&self) -> bool {
         let passes = matches!(&self.lack, SignInReason::Trouble(why) if why.is_transient());
-        self.command.is_some() && !passes
+        matches!(
+            self.remedy,
+            SignInRemedy::Command(_) | SignInRemedy::Page(_)
+        ) && !passes
     }
 }
 
@@ -77,15 +92,24 @@ impl std::error::Error for SignInNeeded {}
 impl fmt::Display for SignInNeeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lack = &self.lack;
-        match (&self.command, lack) {
+        match (&self.remedy, lack) {
             (_, SignInReason::Trouble(why)) if why.is_transient() => {
                 write!(f, "{lack}; try again later")
             }
-            (Some(command), _) => write!(
+            (SignInRemedy::Command(command), _) => write!(
                 f,
                 "{lack}; the user must sign in with `{command}` (no restart needed)"
             ),
-            (None, _) => write!(f, "{lack}; check \"oauth\" of its entry"),
+            (SignInRemedy::Page(page), _) => write!(
+                f,
+                "{lack}; the user must sign in at {page} (no restart needed)"
+            ),
+            (SignInRemedy::NoUser, _) => write!(
+                f,
+                "{lack}; every user has credentials of their own there, and this client has no user: connect over HTTP \
+                 with a token of the authorization server in `auth`"
+            ),
+            (SignInRemedy::Entry, _) => write!(f, "{lack}; check \"oauth\" of its entry"),
         }
     }
 }
@@ -114,7 +138,7 @@ mod tests {
     fn words(lack: SignInReason, command: Option<&str>) -> String {
         let needed = SignInNeeded {
             lack,
-            command: command.map(Into::into),
+            remedy: command.map_or(SignInRemedy::Entry, |it| SignInRemedy::Command(it.into())),
             challenge: None,
         };
         needed.to_string()

@@ -52,6 +52,7 @@ use crate::{
     config::{RemoteEndpoint, RemoteProtocol, Secrets, ServerTimes},
     contain::contain,
     era::Era,
+    events::RemoteAddress,
     wire::{self, Frame, FrameTicket, Message, Params, RequestId},
 };
 
@@ -221,6 +222,21 @@ impl HttpLink {
     /// Returns the values to redact in messages about this server.
     pub(super) fn secrets(&self) -> Cow<'_, Secrets> {
         self.peer.all_secrets()
+    }
+
+    /// Returns the address of the server.
+    pub(super) fn address(&self) -> Option<RemoteAddress> {
+        let url = self.peer.target.url();
+        Some(RemoteAddress {
+            host: url.host_str()?.to_owned(),
+            port: url.port_or_known_default()?,
+        })
+    }
+
+    /// Returns the session that the server gave out.
+    pub(super) fn session(&self) -> Option<String> {
+        let session = self.peer.agreed_so_far().session?;
+        Some(session.to_str().ok()?.to_owned())
     }
 
     /// Makes the deadline for ending the session count from `since`.

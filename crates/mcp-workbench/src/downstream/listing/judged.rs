@@ -7,10 +7,31 @@ use ident::ToolName;
 
 use super::{Cause, ToolDefinition, ToolList};
 use crate::{
-    config::{Permissions, Server},
+    config::{PermissionRule, Permissions, Server},
     policy::permissions::{Hints, NotPermitted, Reason, Verdict, verdict},
     visible::visible,
 };
+
+/// The tools that scripts may call, as far as the configuration lists them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ScriptRules {
+    server: Option<Vec<PermissionRule>>,
+    client: Option<Vec<PermissionRule>>,
+}
+
+impl ScriptRules {
+    fn of(permissions: &Permissions) -> Self {
+        let client = permissions.client.as_ref();
+        Self {
+            server: permissions.code.clone(),
+            client: client.and_then(|client| client.rules.code.clone()),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.server.is_none() && self.client.is_none()
+    }
+}
 
 impl ToolList {
     /// Returns true if permission rules apply to the tools.
@@ -29,7 +50,7 @@ impl ToolList {
     pub(crate) fn narrowed(self: &Arc<Self>, server: &Server) -> Arc<Self> {
         let allows = |tool: &&ToolDefinition| server.filters.allows(tool.name.as_str());
         let same_rules =
-            self.denied.is_empty() && self.script_rules.is_none() && server.permissions.is_empty();
+            self.denied.is_empty() && self.script_rules.is_empty() && server.permissions.is_empty();
         if same_rules
             && self
                 .tools
@@ -47,6 +68,8 @@ impl ToolList {
             introduction: self.introduction.clone(),
             hints: self.hints,
             said: self.said.clone(),
+            skills: self.skills.clone(),
+            is_enforced: self.is_enforced,
             ..Self::default()
         };
         for tool in self.tools.iter().filter(allows) {
@@ -93,7 +116,7 @@ impl ToolList {
         if permissions.is_empty() {
             return mistrusted;
         }
-        self.script_rules.clone_from(&permissions.code);
+        self.script_rules = ScriptRules::of(permissions);
         self.by_name.clear();
         for mut tool in std::mem::take(&mut self.tools) {
             let claimed = Hints::of(&tool.definition);
@@ -124,20 +147,23 @@ impl ToolList {
                 .get(&tool.name)
                 .unwrap_or_else(|| Hints::of(&tool.definition))
         };
-        let is_permitted = match &self.script_rules {
-            Some(rules) => {
-                let hints = hints();
-                let mut rules = rules.iter();
-                rules.any(|rule| rule.matches(name, |hint| hints.holds(hint)))
-            }
-            None => !Hints::marks_destructive(&tool.definition),
+        let is_listed = |rules: &[PermissionRule]| {
+            let hints = hints();
+            let mut rules = rules.iter();
+            rules.any(|rule| rule.matches(name, |hint| hints.holds(hint)))
         };
-        if is_permitted {
+        let ScriptRules { server, client } = &self.script_rules;
+        if server.is_none() && Hints::marks_destructive(&tool.definition) {
+            return Err(NotPermitted::NotByScript { is_listed: false });
+        }
+        if [server, client]
+            .into_iter()
+            .flatten()
+            .all(|it| is_listed(it))
+        {
             return Ok(());
         }
-        Err(NotPermitted::NotByScript {
-            is_listed: self.script_rules.is_some(),
-        })
+        Err(NotPermitted::NotByScript { is_listed: true })
     }
 
     fn deny(&mut self, tool: &ToolName, reason: Reason) {

@@ -6,9 +6,12 @@ use ident::ToolName;
 
 use super::{Cause, Reviewable, ToolDefinition, ToolList, Withheld};
 use crate::{
-    call::ToolRequest,
+    call::{ClientHandle, ToolRequest},
     config::PinMode,
-    downstream::error::CallError,
+    downstream::{
+        error::CallError,
+        skills::{is_within, root_of},
+    },
     lock::{Ruling, ServerPins},
     policy::scan,
 };
@@ -26,6 +29,8 @@ impl PinRules<'_> {
     pub(crate) fn rule(&self, list: &ToolList) -> Ruling {
         let tools = list.tools.iter();
         let tools = tools.map(|tool| (tool.name.as_str(), &tool.definition));
+        let skills = list.skills.iter().map(|skill| (&*skill.uri, &skill.entry));
+        let tools = tools.chain(skills);
         let product = list.introduction.product.as_deref();
         self.pins.rule(self.mode, product, tools)
     }
@@ -84,11 +89,15 @@ impl ToolList {
     /// Returns the tool of a call that may be sent to the server with this list, else the reason why not. This is the
     /// one place that decides: the list holds what passed the filters, the scanner, the pins and the permissions, and a
     /// consent counts for the definition that the user was shown.
-    pub(crate) fn admit(&self, request: &ToolRequest) -> Result<&ToolDefinition, CallError> {
+    pub(crate) fn admit(
+        &self,
+        request: &ToolRequest,
+        client: &dyn ClientHandle,
+    ) -> Result<&ToolDefinition, CallError> {
         let name = request.name.as_str();
         let missing = || self.refusal(name).unwrap_or(CallError::ToolGone);
         let tool = self.get(name).ok_or_else(missing)?;
-        if request.by_script {
+        if client.script_run().is_some() {
             self.check_script(tool)?;
         }
         if tool.asks.is_some() && request.consent.as_deref() != Some(&tool.fingerprint()) {
@@ -116,7 +125,13 @@ impl ToolList {
         })
     }
 
-    /// Removes the tools that may not be offered, and adds the notices.
+    /// Returns the withheld skill that a resource belongs to.
+    pub(crate) fn withheld_skill(&self, uri: &str) -> Option<&Withheld> {
+        let mut withheld = self.withheld.iter();
+        withheld.find(|it| root_of(it.name.as_str()).is_some_and(|root| is_within(uri, root)))
+    }
+
+    /// Removes the tools and skills that may not be offered, and adds the notices.
     pub(crate) fn apply(&mut self, ruling: Ruling) {
         self.notices.extend(ruling.notices);
         if ruling.denied.is_empty() {
@@ -125,6 +140,7 @@ impl ToolList {
         let denied: HashSet<&str> = ruling.denied.iter().map(|it| it.0.as_str()).collect();
         self.tools
             .retain(|tool| !denied.contains(tool.name.as_str()));
+        self.skills.retain(|skill| !denied.contains(&*skill.uri));
         let names = self.tools.iter().enumerate();
         self.by_name = names.map(|(at, tool)| (tool.name.clone(), at)).collect();
         for (tool, reason) in ruling.denied {

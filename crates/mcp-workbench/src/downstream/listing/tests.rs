@@ -30,6 +30,7 @@ static NO_PERMISSIONS: Permissions = Permissions {
     ask: Vec::new(),
     deny: Vec::new(),
     code: None,
+    client: None,
 };
 
 fn finish(walk: ListWalk, rules: &ListRules<'_>, introduction: Introduction) -> ToolList {
@@ -43,6 +44,7 @@ fn rules(filters: &ToolFilters) -> ListRules<'_> {
         permissions: &NO_PERMISSIONS,
         marks,
         pins: None,
+        shapes: None,
     }
 }
 
@@ -52,6 +54,24 @@ fn list(definitions: &str, filters: &ToolFilters) -> ToolList {
     let page = json(&format!(r#"{{"tools":[{definitions}]}}"#));
     assert_eq!(walk.accept(&page), Some(Step::Done));
     finish(walk, &rules(filters), Introduction::default())
+}
+
+#[test]
+fn a_schema_is_parsed_once_per_list() {
+    let definition =
+        r#"{"name":"a","inputSchema":{"type":"object"}},{"name":"b","inputSchema":{}}"#;
+    let list = list(definition, &ToolFilters::default());
+    let first = list.input_schema("a").unwrap();
+    assert_eq!(*first, serde_json::json!({"type": "object"}));
+    assert!(std::sync::Arc::ptr_eq(
+        &first,
+        &list.input_schema("a").unwrap()
+    ));
+    assert_eq!(*list.input_schema("b").unwrap(), serde_json::json!({}));
+    assert_eq!(list.input_schema("c"), None);
+    // A copy can get other definitions.
+    let copy = list.clone().input_schema("a").unwrap();
+    assert!(!std::sync::Arc::ptr_eq(&first, &copy));
 }
 
 fn names(list: &ToolList) -> Vec<&str> {

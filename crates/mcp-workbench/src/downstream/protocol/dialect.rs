@@ -100,7 +100,7 @@ impl Dialect {
             }) => &**params,
             CallRequest::Relayed { params, .. } => params,
         };
-        let is_traced = context.span.as_ref().is_some_and(|it| it.trace.is_some());
+        let is_traced = context.reports.span().is_some_and(|it| it.trace.is_some());
         let is_same_era = self.era == Era::Legacy && context.client.era() == Era::Legacy;
         if is_same_era && meta.progress.is_none() && !is_traced {
             return params.into();

@@ -126,7 +126,7 @@ async fn go_on(
     retry: Retry,
 ) -> Result<CompletedCall, CallError> {
     call.context.retry = Some(Box::new(retry));
-    call.context.progress.restart();
+    call.context.reports.restart();
     let answered = server.call_once(call).await;
     let answered = answered.map_err(CallError::after_it_began)?;
     Ok(CompletedCall {

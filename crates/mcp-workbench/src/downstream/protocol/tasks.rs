@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use crate::{
-    call::{Call, CallContext, CallRequest, ClientHandle, Principal, ReportedProgress},
+    call::{Call, CallContext, CallReports, CallRequest, ClientHandle, Principal},
     config::{Secrets, Transport},
     downstream::{
         error::CallError,
@@ -39,8 +39,8 @@ const CANCEL: &str = "tasks/cancel";
 struct TaskName {
     toolbox: String,
     server: String,
-    /// The number of the token that owns the task; `None` if no token is required.
-    holder: Option<u64>,
+    /// The client, token or user that owns the task; `None` if there is one client only, or anybody may be it.
+    holder: Option<String>,
     /// The server's own name of the task.
     inner: String,
 }
@@ -57,17 +57,7 @@ pub(crate) fn open_task(
         toolbox: name.toolbox.as_str().into(),
         server: name.server.as_str().into(),
     };
-    (name.holder == holder(principal)).then_some((server, name.inner))
-}
-
-/// Returns the number that a task name is bound to. A process has clients of one kind only: attached ones, or holders of
-/// tokens.
-fn holder(principal: Principal) -> Option<u64> {
-    match principal {
-        Principal::Local | Principal::Anybody => None,
-        Principal::Attached(number) => Some(number),
-        Principal::Holder(number) => u64::try_from(number).ok(),
-    }
+    (name.holder == principal.holder()).then_some((server, name.inner))
 }
 
 /// Replaces the name of a task in a message of its server by a sealed one that leads back to the server.
@@ -83,7 +73,7 @@ pub(crate) fn with_sealed_name(
     let name = TaskName {
         toolbox: about.identifier.toolbox.as_str().to_owned(),
         server: about.identifier.server.as_str().to_owned(),
-        holder: holder(client.principal()),
+        holder: client.principal().holder(),
         inner: inner.into_owned(),
     };
     let content = RawJson::of(&name);
@@ -207,8 +197,7 @@ impl Follower<'_> {
                 client: Arc::clone(&context.client),
                 meta: context.meta.clone(),
                 retry: None,
-                progress: ReportedProgress::default(),
-                span: context.span.clone(),
+                reports: CallReports::of(context.reports.span().cloned()),
             },
         }
     }
@@ -311,11 +300,11 @@ mod tests {
 
     #[test]
     fn sealed_task_names_open_only_for_their_principal() {
-        let sealer = Sealer::new();
+        let sealer = Sealer::default();
         let name = TaskName {
             toolbox: "dev".into(),
             server: "fs".into(),
-            holder: Some(1),
+            holder: Principal::Holder(1).holder(),
             inner: "task-1".into(),
         };
         let sealed = sealer.seal(SealPurpose::Task, RawJson::of(&name).as_str());

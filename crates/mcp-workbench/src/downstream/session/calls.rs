@@ -6,7 +6,7 @@ use rawjson::{ObjectText, RawJson};
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    call::{CallRequest, ClientHandle, Outcome, Question},
+    call::{CallRequest, ClientHandle, Outcome, Principal, Question},
     config::ServerTimes,
     downstream::{
         asks::{
@@ -20,6 +20,7 @@ use crate::{
         protocol::{conversation::call_answer, dialect::Dialect, tasks},
         server::{About, CallTicket, QueuedCall, Status},
         session::{
+            fair_queue::{FairQueue, WaitingCall},
             hops,
             pending::{Pending, PendingCall, PendingRequest},
             progress::report,
@@ -30,11 +31,13 @@ use crate::{
     wire::{self, Answer, FrameTicket, ResultMarks},
 };
 
-/// Upper bounds on the calls that a server has at once, and on those that wait for it.
+/// Upper bound on the calls that a server has at once.
 const MAX_IN_FLIGHT: usize = 64;
-const MAX_WAITING: usize = 256;
-/// Upper bound on the waiting bytes: of queued calls, and of messages that the server does not read.
-const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
+/// Upper bound on the calls of one principal that a server has at once. The rest is for others, who would otherwise wait
+/// for calls that may take an hour.
+const MAX_SHARE: usize = 48;
+/// Upper bound on the bytes of messages that the server does not read.
+const MAX_BACKLOG_BYTES: usize = 64 * 1024 * 1024;
 
 /// How often a call is queued again for a server that ends before the call is sent.
 const MAX_PUT_BACK: u32 = 2;
@@ -42,8 +45,7 @@ const MAX_PUT_BACK: u32 = 2;
 /// The calls of one connection.
 pub(crate) struct Calls {
     pub(crate) pending: Pending,
-    queue: VecDeque<WaitingCall>,
-    queued_bytes: usize,
+    queue: FairQueue,
     times: ServerTimes,
     cancelled: CancelledCalls,
     /// The subscriptions to restore after a restart.
@@ -58,12 +60,6 @@ pub(crate) struct Calls {
     now: Instant,
 }
 
-/// A call in the queue.
-struct WaitingCall {
-    queued: Box<QueuedCall>,
-    until: Instant,
-}
-
 impl Calls {
     pub(crate) fn new(
         next_id: u64,
@@ -75,8 +71,7 @@ impl Calls {
         let times = about.entry().server.times;
         Self {
             pending: Pending::new(next_id, times),
-            queue: VecDeque::new(),
-            queued_bytes: 0,
+            queue: FairQueue::default(),
             times,
             cancelled: CancelledCalls::default(),
             resubscriptions,
@@ -172,22 +167,23 @@ impl Calls {
 
     /// Sends a call, or queues it.
     pub(crate) fn take(&mut self, call: Box<QueuedCall>, link: &mut Link) {
-        let size = call.call.request.size();
         if let Err(error) = self.dialect.check(&call.call) {
-            call.answer(Err(error));
-        } else if self.queue.is_empty() && !self.is_held(&call) && self.has_room(link) {
-            self.send(call, link);
-        } else if self.queue.len() < MAX_WAITING && self.queued_bytes + size < MAX_WAITING_BYTES {
-            self.queued_bytes += size;
-            self.queue.push_back(WaitingCall {
-                queued: call,
-                until: self.now + self.times.call,
-            });
-        } else {
-            call.answer(Err(CallError::Overloaded {
-                waiting: self.queue.len(),
-            }));
+            return call.answer(Err(error));
         }
+        let is_next = self.queue.is_empty() && !self.is_held(&call) && self.has_room(link);
+        if is_next && has_share(&self.pending, &call) {
+            return self.send(call, link);
+        }
+        let refused = self.queue.push(WaitingCall {
+            queued: call,
+            until: self.now + self.times.call,
+        });
+        let waiting = self.queue.len();
+        for call in refused {
+            call.queued.answer(Err(CallError::Overloaded { waiting }));
+        }
+        // The calls before it may be of a principal that has its share.
+        self.send_queued(link);
     }
 
     /// Returns true if the tools must be listed again before a call is sent.
@@ -202,14 +198,9 @@ impl Calls {
 
     /// Fails the calls that wait for a tool list that cannot be read.
     pub(crate) fn fail_unlisted(&mut self) {
-        let (held, others) = std::mem::take(&mut self.queue)
-            .into_iter()
-            .partition(|it| matches!(it.queued.call.request, CallRequest::Tool(_)));
-        self.queue = others;
-        let held: VecDeque<WaitingCall> = held;
-        for call in held {
-            self.queued_bytes -= call.queued.call.request.size();
-            call.queued.answer(Err(CallError::Unlisted));
+        let is_tool = |call: &QueuedCall| matches!(call.call.request, CallRequest::Tool(_));
+        while let Some(call) = self.queue.pop_any(is_tool) {
+            call.answer(Err(CallError::Unlisted));
         }
     }
 
@@ -228,25 +219,22 @@ impl Calls {
             return finish(call, Err(error));
         }
         call.queued.put_back += 1;
-        self.queued_bytes += call.queued.call.request.size();
-        let ticket = call.queued.ticket;
-        let at = self.queue.partition_point(|it| it.queued.ticket < ticket);
-        let waiting = WaitingCall {
+        self.queue.put_back(WaitingCall {
             until: call.silent_until,
             queued: call.queued,
-        };
-        self.queue.insert(at, waiting);
+        });
     }
 
     /// Sends queued calls while there is room, unless the tools must be listed again first.
     pub(crate) fn send_queued(&mut self, link: &mut Link) {
-        while self.has_room(link)
-            && self
-                .queue
-                .front()
-                .is_some_and(|it| !self.is_held(&it.queued))
-            && let Some(call) = self.leave_queue(0)
-        {
+        // Without a lock of the status, for the usual case.
+        while !self.queue.is_empty() && self.has_room(link) {
+            let (pending, is_unlisted) = (&self.pending, self.is_unlisted());
+            let next = self.queue.pop(|call| {
+                let is_held = is_unlisted && matches!(call.call.request, CallRequest::Tool(_));
+                !is_held && has_share(pending, call)
+            });
+            let Some(call) = next else { return };
             self.send(call, link);
         }
     }
@@ -255,7 +243,7 @@ impl Calls {
     /// meanwhile cannot delay these calls.
     pub(crate) fn send_listed(&mut self, link: &mut Link) {
         while self.has_room(link)
-            && let Some(call) = self.leave_queue(0)
+            && let Some(call) = self.queue.pop(|call| has_share(&self.pending, call))
         {
             self.send(call, link);
         }
@@ -263,13 +251,7 @@ impl Calls {
 
     /// Cancels the call of a caller that stopped waiting.
     pub(crate) fn cancel(&mut self, ticket: CallTicket, link: &mut Link) {
-        if let Some(at) = self
-            .queue
-            .iter()
-            .position(|call| call.queued.ticket == ticket)
-        {
-            self.leave_queue(at);
-        }
+        self.queue.cancel(ticket);
         if let Some((id, call)) = self.pending.remove_call(ticket) {
             let outcome = withdraw(id, call.frame, "the caller cancelled", link);
             self.record_cancelled(id, &call, outcome, self.now);
@@ -345,9 +327,7 @@ impl Calls {
 
     /// Fails the calls that timed out; returns their number.
     pub(crate) fn expire(&mut self, now: Instant, link: &mut Link) -> usize {
-        while let Some(at) = self.queue.iter().position(|call| call.until <= now)
-            && let Some(call) = self.leave_queue(at)
-        {
+        while let Some(call) = self.queue.pop_expired(now) {
             call.answer(Err(CallError::Timeout {
                 limit: TimeLimit::Silence(self.times.call),
                 outcome: Outcome::NotSent,
@@ -400,7 +380,7 @@ impl Calls {
         let moments = [
             self.pending.next_expiry(),
             self.pending.next_report(),
-            self.queue.iter().map(|call| call.until).min(),
+            self.queue.next_expiry(),
         ];
         moments.into_iter().flatten().min()
     }
@@ -474,21 +454,15 @@ impl Calls {
                 _ => {}
             }
         }
-        unsent.extend(self.queue.into_iter().map(|call| call.queued));
+        unsent.extend(self.queue.into_calls());
         (unsent, self.resubscriptions)
-    }
-
-    fn leave_queue(&mut self, at: usize) -> Option<Box<QueuedCall>> {
-        let call = self.queue.remove(at)?.queued;
-        self.queued_bytes -= call.call.request.size();
-        Some(call)
     }
 
     /// Returns true if a call can be sent now. A server in the middle of an oversized message may never end it, and
     /// the outcome of calls that were sent meanwhile would be unknown.
     fn has_room(&self, link: &mut Link) -> bool {
         self.pending.call_count() < MAX_IN_FLIGHT
-            && link.backlog() < MAX_WAITING_BYTES
+            && link.backlog() < MAX_BACKLOG_BYTES
             && !link.is_mid_oversized()
     }
 
@@ -499,9 +473,10 @@ impl Calls {
         };
         let status = self.status.borrow();
         let tools = status.tools.as_ref().ok_or(CallError::ToolGone)?;
-        let tool = tools.admit(request)?;
+        let tool = tools.admit(request, &*queued.call.context.client)?;
         // A call that was queued again may have the headers of an earlier definition.
         queued.headers = tool.headers(&request.arguments).into();
+        queued.shape = tool.shape.due();
         Ok(())
     }
 
@@ -513,7 +488,9 @@ impl Calls {
         queued.sent_at = Some(self.now);
         // One load of a flag while nobody listens.
         if self.about.observed.is_listened() {
-            hops::begin(&self.about, &mut queued, id, (self.dialect.era, link));
+            let tools = self.status.borrow().tools.clone();
+            let peer = hops::peer(&self.about, self.dialect.era, link, tools.as_deref());
+            hops::begin(&self.about, &mut queued, id, peer);
         }
         let method = queued.call.request.method();
         let own = self
@@ -551,6 +528,20 @@ impl ClientMeta {
         }
         &self.members
     }
+}
+
+/// Returns true if the principal of a call has room for it among the calls of a server. A principal that is the only one
+/// of its kind has all of it.
+fn has_share(pending: &Pending, call: &QueuedCall) -> bool {
+    if pending.call_count() < MAX_SHARE {
+        return true;
+    }
+    let principal = call.call.context.client.principal();
+    if matches!(principal, Principal::Local | Principal::Anybody) {
+        return true;
+    }
+    let of_principal = |it: &&PendingCall| it.queued.call.context.client.principal() == principal;
+    pending.calls().filter(of_principal).count() < MAX_SHARE
 }
 
 /// Withdraws a call before it is sent if that is still possible; otherwise cancels it at the server.

@@ -3,6 +3,7 @@
 
 pub(crate) mod calls;
 mod end;
+mod fair_queue;
 pub(crate) mod health;
 pub(crate) mod hops;
 pub(crate) mod pending;
@@ -205,6 +206,7 @@ impl Session {
             next = self.link.ready_event();
         }
         self.report_questions(context);
+        context.cache_writer.learn_shapes();
         None
     }
 
@@ -365,7 +367,10 @@ impl Session {
             }
             LinkEvent::Renewed(said) => {
                 self.calls.resubscribe(&mut self.link);
-                let introduction = Introduction::of(&said, self.calls.era());
+                let mut introduction = Introduction::of(&said, self.calls.era());
+                // Skills are read only when a server starts.
+                let known = context.status.borrow().tools.clone().unwrap_or_default();
+                introduction.set_skills(known.introduction.skills().to_vec());
                 let page = self.refresh.require(introduction);
                 self.forget_page(page);
                 self.announce_everything(context);
@@ -496,12 +501,13 @@ impl Session {
     pub(crate) fn take_page(&mut self, id: u64, answer: &Answer, context: &SessionContext<'_>) {
         let era = self.calls.era();
         let (server, pins) = (Arc::clone(&self.server), self.pins.clone());
+        let shapes = Arc::clone(context.cache_writer.shapes());
         let reading = ListReader {
             era,
             permissions: &self.server.permissions,
             make_list: Box::new(move |snapshot| {
                 let rules = ListRules::of(&server, era).with_pins(&pins, server.pin);
-                ToolList::of(snapshot, &rules)
+                ToolList::of(snapshot, &rules.with_shapes(&server, &shapes))
             }),
             keep: &|snapshot| cache_snapshot(&self.server, &self.link, snapshot, context),
         };
@@ -533,7 +539,7 @@ impl Session {
             }
             PageOutcome::ChangedAgain => self.hasten_listing(),
             PageOutcome::Unreadable => self.calls.fail_unlisted(),
-            PageOutcome::Lost => self.lost = Some(HttpFault::Unreadable),
+            PageOutcome::Lost => self.lost = Some(HttpFault::Unlisted),
         }
     }
 

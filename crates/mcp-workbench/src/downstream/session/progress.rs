@@ -74,7 +74,7 @@ impl ProgressGate {
 /// Sends progress to a client, under the token of its current request.
 pub(crate) fn report(context: &mut CallContext, params: &RawJson) {
     if let Some(token) = context.client.progress_token()
-        && context.progress.record(params)
+        && context.reports.record(params)
     {
         let params = params.with_member("progressToken", &token);
         context

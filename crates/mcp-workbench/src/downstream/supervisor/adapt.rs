@@ -13,8 +13,10 @@ use crate::{
         listing::PinRules,
         server::{Command, Status},
         session::{Session, resubscriptions::Resubscriptions},
+        supervisor::{report_trust, unapproved},
     },
     era::Era,
+    oauth::CredentialOwner,
 };
 
 /// The configuration of a server. It is replaced as a whole.
@@ -27,6 +29,10 @@ pub(crate) struct Entry {
     pub(crate) roots: Option<RawJson>,
     /// Set if the questions of the server name it.
     pub(crate) names_asker: bool,
+    /// The capabilities that the server gets, whoever starts it, if clients may share it.
+    pub(crate) declared: Option<RawJson>,
+    /// The owner of its credentials, if every user has their own.
+    pub(crate) owner: Option<CredentialOwner>,
 }
 
 /// A change of a server's entry.
@@ -95,9 +101,15 @@ fn recheck(session: &mut Session, status: &watch::Sender<Status>) {
         pins: &session.pins,
         mode: session.server.pin,
     };
+    let before = status.borrow().tools.clone();
     status.send_modify(|status| {
         status.tools = status.tools.as_ref().map(|tools| tools.ruled(&rules));
     });
+    if let (Some(before), Some(tools)) = (before, session.calls.listed())
+        && unapproved(&before) != unapproved(&tools)
+    {
+        report_trust(session.calls.about(), &tools, unapproved(&before));
+    }
     session.refresh.discard_work(session.calls.now());
     session.announce_change(status);
 }

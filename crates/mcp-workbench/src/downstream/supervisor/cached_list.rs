@@ -3,7 +3,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use rawjson::RawJson;
+
 use crate::{
+    budget::Selection,
     config::{Secrets, Server},
     downstream::{
         deferred_writes::DeferredWrites,
@@ -17,6 +20,7 @@ use crate::{
     lock::ServerPins,
     offload::run_blocking,
     server_cache::{CachedProtocol, NotCached},
+    shapes::Shapes,
     sync::lock,
 };
 
@@ -26,6 +30,8 @@ pub(crate) struct CachedList {
     /// The pins of the server, as far as they are known without starting it.
     pins: ServerPins,
     state: Mutex<CachedListState>,
+    /// The shapes of the server's results.
+    shapes: Arc<Shapes>,
 }
 
 #[derive(Default)]
@@ -50,7 +56,13 @@ impl CachedList {
             cache,
             pins,
             state: Mutex::default(),
+            shapes: Arc::default(),
         }
+    }
+
+    /// Returns the shapes of the server's results.
+    pub(crate) fn shapes(&self) -> &Arc<Shapes> {
+        &self.shapes
     }
 
     /// Returns the list, if it was loaded.
@@ -70,9 +82,13 @@ impl CachedList {
         if !self.is_unread() {
             return;
         }
-        let snapshot = self.cache.snapshot(server);
-        let loaded = snapshot.map_or(LoadState::Absent, |(snapshot, _)| {
-            let tools = Arc::new(pinned_list(&snapshot, server, &self.pins));
+        let (_, record) = self.cache.read(server);
+        self.shapes.load(record.shapes());
+        let snapshot = record
+            .tools()
+            .and_then(|(it, _)| ServerSnapshot::from_json(it));
+        let loaded = snapshot.map_or(LoadState::Absent, |snapshot| {
+            let tools = Arc::new(pinned_list(&snapshot, server, &self.pins, &self.shapes));
             LoadState::List(Box::new(snapshot), tools)
         });
         let mut state = self.state();
@@ -95,7 +111,7 @@ impl CachedList {
     pub(crate) fn renew(&self, server: &Server) {
         let mut state = self.state();
         if let LoadState::List(snapshot, tools) = &mut state.list {
-            *tools = Arc::new(pinned_list(snapshot, server, &self.pins));
+            *tools = Arc::new(pinned_list(snapshot, server, &self.pins, &self.shapes));
         }
     }
 
@@ -175,6 +191,27 @@ impl CacheWriter {
         let (about, cache) = (Arc::clone(&self.about), Arc::clone(&self.cache));
         self.deferred_writes.add(move || {
             cache.store_asks_back(&about.entry().server, about.oauth.grant().as_deref());
+        });
+    }
+
+    /// Returns the shapes of the server's results.
+    pub(crate) fn shapes(&self) -> &Arc<Shapes> {
+        self.about.cached_list.shapes()
+    }
+
+    /// Reads the results that wait for that in the background, and stores what was learned.
+    pub(crate) fn learn_shapes(&self) {
+        if !self.shapes().take_samples() {
+            return;
+        }
+        let (about, cache) = (Arc::clone(&self.about), Arc::clone(&self.cache));
+        self.deferred_writes.add(move || {
+            let shapes = about.cached_list.shapes();
+            let json = |result: &RawJson| Some(Selection::of(result).ok()?.input().clone());
+            if shapes.read_samples(json) {
+                let grant = about.oauth.grant();
+                cache.store_shapes(&about.entry().server, grant.as_deref(), shapes);
+            }
         });
     }
 

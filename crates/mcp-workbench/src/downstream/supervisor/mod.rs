@@ -30,12 +30,13 @@ use crate::{
         error::{CallError, ConnectError},
         event::{Change, EventSource, ServerEvent},
         instances::Instances,
+        introduction::ServerFamily,
         link::LinkContext,
         listing::{Cause, ToolList},
         oauth::ServerOAuth,
         pool::Shutdown,
         server::{About, Command, Phase, ServerHandle, Status},
-        session::{Session, SessionContext, SessionEnd},
+        session::{Session, SessionContext, SessionEnd, hops},
         stray::StrayText,
         supervisor::{
             adapt::{Entry, EntryChange},
@@ -50,6 +51,7 @@ use crate::{
     events::{EndedSession, Event, Events, ServerChange, ServerPhase, Side, TrustChange},
     lock::{Pins, ServerPins},
     seal::Sealer,
+    store::Store,
 };
 
 /// The number of servers created in this process.
@@ -66,7 +68,9 @@ pub(crate) struct SupervisorContext {
     pub(crate) observed: Arc<Events>,
     pub(crate) tool_cache: Arc<ToolCache>,
     /// Seals task names.
-    pub(crate) sealer: Arc<Sealer>,
+    pub(crate) sealer: Sealer,
+    /// The store that replicas share.
+    pub(crate) store: Option<Store>,
     /// The pins of all servers.
     pub(crate) pins: Arc<Pins>,
     pub(crate) deferred_writes: Arc<DeferredWrites>,
@@ -108,7 +112,7 @@ impl Supervisor {
             entry: Mutex::new(Arc::new(entry)),
             asks_back: AtomicBool::new(false),
             cached_list: CachedList::new(Arc::clone(&context.tool_cache), pins),
-            sealer: Arc::clone(&context.sealer),
+            sealer: context.sealer.clone(),
             oauth: ServerOAuth::default(),
             open_wait: Mutex::default(),
             stray: StrayText::default(),
@@ -273,7 +277,7 @@ impl Supervisor {
     /// Serves the server until it ends or is stopped.
     async fn serve(&mut self, mut started: Started) {
         let client = self.waiting.client();
-        let came_back = self.status.borrow().tools.is_some();
+        let known = self.status.borrow().tools.clone();
         let tools = self.publish_up(&mut started);
         record_later(&self.context);
         self.waiting.tell(&tools);
@@ -283,7 +287,14 @@ impl Supervisor {
         let cache_writer = CacheWriter::new(&self.about, &self.context, protocol);
         cache_writer.write(&entry.server, &started.snapshot, &started.link.secrets());
         let measured = self.about.observed.begin_session();
-        let (era, carrier) = (started.snapshot.era, started.link.carrier());
+        let peer = { measured.as_ref() }.map(|_| {
+            hops::peer(
+                &self.about,
+                started.snapshot.era,
+                &started.link,
+                Some(&tools),
+            )
+        });
         let mut session = Session::new(
             &self.about,
             started,
@@ -305,26 +316,27 @@ impl Supervisor {
                 change,
             });
         };
-        if came_back {
-            // Prompts and resources may have changed during the restart.
-            tell(Change::Prompts);
-            tell(Change::Resources);
-        }
+        known
+            .iter()
+            .flat_map(|known| changes_of_restart(known, &tools))
+            .for_each(tell);
         let context = SessionContext {
             status: &self.status,
             shutdown: &self.context.shutdown,
             tell: &tell,
             cache_writer: &cache_writer,
         };
-        self.about.note_start(session.link.pid());
+        self.about.note_start();
         let end = session.run(&mut self.commands, &context).await;
         self.about.note_end();
-        if let Some(measured) = measured {
+        if let (Some(measured), Some(peer)) = (measured, peer) {
             measured.end(|duration| EndedSession {
                 side: Side::Server,
-                era,
-                carrier,
-                server: Some(self.about.identifier.clone()),
+                era: peer.era,
+                carrier: peer.carrier,
+                revision: peer.revision,
+                server: Some(peer.server),
+                address: peer.address,
                 duration,
                 error: end.error_type(),
             });
@@ -347,7 +359,7 @@ impl Supervisor {
             _ => Arc::new(tools),
         };
         self.report(&Phase::Up);
-        report_trust(&self.about, &tools);
+        report_trust(&self.about, &tools, 0);
         self.status.send_replace(Status {
             phase: Phase::Up,
             tools: Some(Arc::clone(&tools)),
@@ -394,11 +406,30 @@ impl Supervisor {
     }
 }
 
-/// Reports to the event stream that a list differs from the lock file.
-pub(crate) fn report_trust(about: &About, tools: &ToolList) {
+/// Returns the lists that may have changed during a restart: those that the server had before, or has now.
+fn changes_of_restart(before: &ToolList, now: &ToolList) -> impl Iterator<Item = Change> {
+    let families = [
+        (ServerFamily::Prompts, Change::Prompts),
+        (ServerFamily::Resources, Change::Resources),
+    ];
+    let had = families.map(|(family, change)| {
+        let is_declared = before.introduction.has(family) || now.introduction.has(family);
+        is_declared.then_some(change)
+    });
+    had.into_iter().flatten()
+}
+
+/// Returns the number of tools that wait for an approval.
+pub(crate) fn unapproved(tools: &ToolList) -> usize {
     let withheld = tools.withheld.iter();
-    let withheld = withheld.filter(|it| it.cause == Cause::NotApproved).count();
-    if withheld == 0 && tools.notices.is_empty() {
+    withheld.filter(|it| it.cause == Cause::NotApproved).count()
+}
+
+/// Reports to the event stream that a list differs from the lock file, or that the tools that were withheld before are
+/// approved.
+pub(crate) fn report_trust(about: &About, tools: &ToolList, withheld_before: usize) {
+    let withheld = unapproved(tools);
+    if withheld == 0 && withheld_before == 0 && tools.notices.is_empty() {
         return;
     }
     let change = || TrustChange {

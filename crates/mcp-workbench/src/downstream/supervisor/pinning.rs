@@ -5,6 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use ident::ServerIdentifier;
+use rawjson::RawJson;
 use tokio::sync::{oneshot, watch};
 
 use crate::{
@@ -89,6 +90,8 @@ pub(crate) struct CacheLookup {
     pub(crate) protocol: Option<CachedProtocol>,
     /// Set if the server has asked its client something in an earlier run.
     pub(crate) asks_back: bool,
+    /// The shapes of its results in earlier runs.
+    pub(crate) shapes: Option<RawJson>,
 }
 
 /// The inspection of a server on a thread: its cache record and its program files.
@@ -122,6 +125,7 @@ impl Inspection {
                 key,
                 protocol: record.protocol().cloned(),
                 asks_back: record.asks_back(),
+                shapes: record.shapes().cloned(),
             });
             inspector.add_cached_programs(&record);
             let launch = recall.map(|recall| inspector.launch(&server, recall));

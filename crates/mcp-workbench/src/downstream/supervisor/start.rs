@@ -21,6 +21,7 @@ use crate::{
             subscription::OfferedNotifications,
         },
         server::About,
+        skills::{MAX_SKILL_BYTES, MAX_SKILLS},
         snapshot::ServerSnapshot,
         stray::StrayText,
         supervisor::{
@@ -29,10 +30,11 @@ use crate::{
             pinning::{CacheLookup, Pinning},
         },
     },
-    era::Era,
+    era::{Era, SKILLS_EXTENSION},
     lock::ServerPins,
     offload::offload,
     server_cache::{CacheKey, CachedProtocol},
+    shapes::Shapes,
     wire::{Answer, code},
 };
 
@@ -111,6 +113,9 @@ pub(crate) async fn start(
     if cached.asks_back {
         context.instances.mark_asks_back(about);
     }
+    if let Some(shapes) = &cached.shapes {
+        about.cached_list.shapes().load(Some(shapes));
+    }
     known.take_up(cached);
     if pinning.mode == PinMode::Enforce {
         pinning.pins(context).await.admit(server.pin)?;
@@ -121,8 +126,9 @@ pub(crate) async fn start(
         context,
         oauth: about
             .oauth
-            .get_or_make(&about.identifier, server, &context.links),
+            .get_or_make(&about.identifier, entry, &context.links),
         stray: &about.stray,
+        shapes: about.cached_list.shapes(),
         client,
         known,
         pinning,
@@ -159,6 +165,8 @@ struct Start<'a> {
     /// The OAuth client, if the server may need a sign-in.
     oauth: Option<&'a OAuthClient>,
     stray: &'a StrayText,
+    /// The shapes of the server's results.
+    shapes: &'a Arc<Shapes>,
     client: Option<&'a Arc<dyn ClientHandle>>,
     known: &'a mut KnownProtocol,
     /// The pins of the server.
@@ -295,7 +303,13 @@ impl<'a> Start<'a> {
             Err(error) => Err(error),
         };
         let (met, walk) = listed.map_err(|error| error.redacted(&conversation.link.secrets()))?;
-        let snapshot = walk.into_snapshot(met.era, Introduction::of(&met.said, met.era));
+        let mut introduction = Introduction::of(&met.said, met.era);
+        if introduction.extension(SKILLS_EXTENSION).is_some() {
+            let skills = Box::pin(list_skills(&mut conversation)).await;
+            let skills = skills.map_err(|error| error.redacted(&conversation.link.secrets()))?;
+            introduction.set_skills(skills);
+        }
+        let snapshot = walk.into_snapshot(met.era, introduction);
         let mut secrets = conversation.link.secrets().into_owned();
         secrets.merge(&self.server.literal_credentials());
         let pins = self
@@ -304,8 +318,10 @@ impl<'a> Start<'a> {
             .await
             .without_secrets(secrets);
         let (server, era) = (Arc::clone(self.server), met.era);
+        let shapes = Arc::clone(self.shapes);
         let checked = Box::pin(offload(snapshot.bytes(), move || {
             let rules = ListRules::of(&server, era).with_pins(&pins, server.pin);
+            let rules = rules.with_shapes(&server, &shapes);
             (ToolList::of(&snapshot, &rules), snapshot, pins)
         }));
         let (tools, snapshot, pins) = checked.await;
@@ -358,4 +374,34 @@ async fn list(
             None => return Err(refused(phase, &answer, &conversation.link.secrets())),
         }
     }
+}
+
+/// Reads the skills of a server. A server that refuses has none: its tools can be used all the same.
+async fn list_skills(conversation: &mut Conversation<'_>) -> Result<Vec<String>, ConnectError> {
+    let bounds = ListBounds {
+        tools: MAX_SKILLS,
+        bytes: MAX_SKILL_BYTES,
+    };
+    let mut walk = ListWalk::new("skills", bounds);
+    loop {
+        let params = walk.params();
+        let answer = conversation.request(StartPhase::ListSkills, &params);
+        let step = match answer.await? {
+            Answer::Result(page) => walk.accept(&page),
+            Answer::Error(_) | Answer::Invalid => None,
+        };
+        match step {
+            Some(Step::Next) => {}
+            Some(Step::Done) => break,
+            None => {
+                tracing::warn!("cannot parse the server's response to skills/list");
+                break;
+            }
+        }
+    }
+    if let Some(incomplete) = walk.incomplete() {
+        tracing::warn!("incomplete response to skills/list: {incomplete}");
+    }
+    let entries = walk.into_items().into_iter();
+    Ok(entries.map(|it| it.as_str().to_owned()).collect())
 }

@@ -55,6 +55,7 @@ fn marked_arguments_become_headers_and_wrong_marks_withhold_their_tool() {
         permissions: &NO_PERMISSIONS,
         marks: HeaderMarks::Followed,
         pins: None,
+        shapes: None,
     };
     let list = finish(walk(), &followed, Introduction::default());
     assert_eq!(names(&list), ["good"]);

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::{
-    call::{CallContext, ReportedProgress, Retry},
+    call::{CallContext, CallReports, Retry},
     downstream::test_client::{TestClient, json},
 };
 
@@ -19,8 +19,7 @@ fn call(client: TestClient, request: CallRequest, meta: Option<&str>) -> Call {
             client: client.handle(),
             meta: meta.map(json),
             retry: None,
-            progress: ReportedProgress::default(),
-            span: None,
+            reports: CallReports::default(),
         },
     }
 }
@@ -31,7 +30,6 @@ fn tool() -> CallRequest {
         arguments: json(r#"{ "a": 1.0 }"#),
         params: None,
         consent: None,
-        by_script: false,
     })
 }
 

@@ -28,6 +28,7 @@ static NO_PERMISSIONS: Permissions = Permissions {
     ask: Vec::new(),
     deny: Vec::new(),
     code: None,
+    client: None,
 };
 
 fn rules(filters: &ToolFilters) -> ListReader<'static> {
@@ -41,6 +42,7 @@ fn rules(filters: &ToolFilters) -> ListReader<'static> {
                 permissions: &NO_PERMISSIONS,
                 marks: HeaderMarks::Ignored,
                 pins: None,
+                shapes: None,
             };
             ToolList::of(told, &rules)
         }),
