@@ -114,7 +114,7 @@ mod tests {
                 items: Vec::new(),
                 hints,
             };
-            CachedList::new(Arc::new(Merged::by_key(vec![list], "uri")), now)
+            CachedList::new(Arc::new(Merged::by_key(vec![list], "uri", |_| None)), now)
         };
         let later = |ms| now + Duration::from_millis(ms);
         assert!(cached(100).is_current(later(99)));

@@ -6,7 +6,10 @@ use ident::{ServerIdentifier, ServerName};
 use indexmap::IndexMap;
 use rawjson::{Kind, ObjectText, RawJson};
 
-use super::uri_template;
+use super::{
+    ui_claims::{UiClaims, is_ours},
+    uri_template,
+};
 use crate::{downstream::ServerFamily, era::CacheHints, toolbox::unique_name};
 
 /// A kind of list that servers have.
@@ -123,15 +126,21 @@ impl Merged {
         merged
     }
 
-    /// Merges lists whose items are identified by a key. The first server that lists a key owns it.
-    pub(super) fn by_key(lists: Vec<ServerItems>, key: &str) -> Self {
+    /// Merges lists whose items are identified by a key. The first server that lists a key owns it, unless `owner` says
+    /// whose it is.
+    pub(super) fn by_key(
+        lists: Vec<ServerItems>,
+        key: &str,
+        owner: impl Fn(&str) -> Option<ServerName>,
+    ) -> Self {
         let mut merged = Self::empty(&lists);
         let mut taken = HashSet::new();
         for (server, item) in each(lists) {
             let Some(value) = text(&item, key) else {
                 continue;
             };
-            if taken.insert(value.clone()) {
+            let is_of_another = owner(&value).is_some_and(|owner| owner != server);
+            if !is_of_another && taken.insert(value.clone()) {
                 merged.shown.push(item);
                 let route = Route::unchanged(&value, server);
                 merged.routes.insert(value, route);
@@ -143,11 +152,12 @@ impl Merged {
 
 impl Merged<ServerIdentifier> {
     /// Merges lists of servers that come and go. An item keeps its own name or URI if no other server uses it;
-    /// otherwise each gets the one that `rename` returns. No server takes a name over from another in this way. Each item says
-    /// whose it is.
+    /// otherwise each gets the one that `rename` returns. No server takes a name over from another in this way. A user
+    /// interface that only one server claims stays that server's. Each item says whose it is.
     pub(super) fn distinct(
         lists: Vec<ServerItems<ServerIdentifier>>,
         key: &str,
+        claims: Option<&UiClaims>,
         rename: impl Fn(&ServerIdentifier, &str) -> String,
     ) -> Self {
         let mut merged = Self::empty(&lists);
@@ -164,7 +174,11 @@ impl Merged<ServerIdentifier> {
             let Some(value) = text(&item, key) else {
                 continue;
             };
-            let shown = if merged.shared.contains(&value) {
+            let claimed = claims.and_then(|claims| claims.first(&value));
+            let is_claimed = claims.is_some_and(|it| it.only(&value) == Some(&server));
+            let is_of_another = claimed.is_some() && !is_claimed || is_ours(&value);
+            let is_shared = merged.shared.contains(&value) && !is_claimed;
+            let shown = if is_shared || is_of_another {
                 rename(&server, &value)
             } else {
                 value.clone()
@@ -324,7 +338,7 @@ mod tests {
             hints: CacheHints { ttl_ms, scope },
             ..list("a", &[])
         };
-        let hints = |lists| Merged::by_key(lists, "uri").hints;
+        let hints = |lists| Merged::by_key(lists, "uri", |_| None).hints;
         let both = vec![
             hinted(900, CacheScope::Public),
             hinted(500, CacheScope::Private),
@@ -347,6 +361,7 @@ mod tests {
                 list("b", &[r#"{"uri":"u:1"}"#, r#"{"uri":"u:2"}"#]),
             ],
             "uri",
+            |_| None,
         );
         assert_eq!(shown(&merged), [r#"{"uri":"u:1"}"#, r#"{"uri":"u:2"}"#]);
         assert_eq!(merged.route("u:1").unwrap().server.as_str(), "a");

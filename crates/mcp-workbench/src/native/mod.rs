@@ -11,13 +11,15 @@ mod nobody;
 mod opened;
 mod requests;
 mod shown_tools;
+mod skills;
 mod subscriptions;
+mod ui_claims;
 mod uri_template;
 mod watch;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ident::ServerName;
+use ident::{ServerIdentifier, ServerName};
 use indexmap::IndexMap;
 use rawjson::RawJson;
 use serde_json::{Map, Value, json};
@@ -27,7 +29,7 @@ use crate::{
     downstream::{
         Change, DeclaredExtensions, Events, ServerEvent, ServerFamily, ServerHandle, ToolList,
     },
-    era::{CacheHints, EXPERIMENTAL, EXTENSIONS, TASKS_EXTENSION},
+    era::{CacheHints, EXPERIMENTAL, EXTENSIONS, SKILLS_EXTENSION, TASKS_EXTENSION},
     sync::lock,
     toolbox::Toolbox,
 };
@@ -37,9 +39,11 @@ use list_cache::ListCache;
 pub(crate) use merged::Route;
 use merged::{Family, Merged, ServerItems};
 pub(crate) use nobody::Nobody;
-pub(crate) use opened::{OpenLists, OpenServer};
+pub(crate) use opened::{OpenLists, OpenServer, ui_claims};
 use shown_tools::ShownTools;
+use skills::{ShownSkills, reads_directories};
 use subscriptions::{Subscriber, Subscriptions, resource_of};
+use ui_claims::original_ui;
 pub(crate) use watch::{Changes, Watch};
 
 /// The transparent view of one toolbox.
@@ -117,8 +121,12 @@ impl Native {
             .collect();
         let extensions = declared.iter().map(|it| &it.extensions);
         let experimental = declared.iter().map(|it| &it.experimental);
+        let mut extensions = merged_settings(extensions);
+        if catalogue.iter().any(|(_, list)| reads_directories(list)) {
+            extensions.insert(SKILLS_EXTENSION.into(), json!({ "directoryRead": true }));
+        }
         for (capability, merged) in [
-            (EXTENSIONS, merged_settings(extensions)),
+            (EXTENSIONS, extensions),
             (EXPERIMENTAL, merged_settings(experimental)),
         ] {
             if !merged.is_empty() {
@@ -133,13 +141,21 @@ impl Native {
 
     /// Returns the tools under the names that clients see.
     fn tools(&self) -> Arc<Merged> {
+        self.shown_tools(|tools| Arc::clone(tools.merged()))
+    }
+
+    /// Returns the server that a user interface belongs to.
+    fn ui_owner(&self, uri: &str) -> Option<ServerName> {
+        self.shown_tools(|tools| Some(tools.ui_claims().first(uri)?.server.clone()))
+    }
+
+    fn shown_tools<T>(&self, read: impl FnOnce(&ShownTools) -> T) -> T {
         let mut shown = lock(&self.shown_tools);
         match &*shown {
-            Some(tools) if tools.is_current() => Arc::clone(tools.merged()),
+            Some(tools) if tools.is_current() => read(tools),
             old => {
-                let catalogue = self.toolbox.catalogue();
-                let tools = ShownTools::merge(catalogue, old.as_ref(), self.name_limit);
-                Arc::clone(shown.insert(tools).merged())
+                let tools = ShownTools::merge(&self.toolbox, old.as_ref(), self.name_limit);
+                read(shown.insert(tools))
             }
         }
     }
@@ -197,8 +213,13 @@ impl Native {
         }
         let merged = Arc::new(match family {
             Family::Prompts => Merged::by_name(lists, self.name_limit),
-            Family::Resources => Merged::by_key(lists, "uri"),
-            Family::Templates => Merged::by_key(lists, "uriTemplate"),
+            Family::Resources => {
+                let skills = ShownSkills::of(self);
+                let owner =
+                    |uri: &str| Some(self.ui_route(uri).or_else(|| skills.route(uri))?.server);
+                Merged::by_key(lists, "uri", owner)
+            }
+            Family::Templates => Merged::by_key(lists, "uriTemplate", |_| None),
         });
         let mut cache = self.cache();
         cache.take_events();
@@ -210,13 +231,28 @@ impl Native {
         merged
     }
 
-    /// Returns the server that a resource belongs to: the first server that lists it, then the first with a template
-    /// that it matches, then the only one that has resources at all.
+    /// Returns the server that a resource belongs to: for a user interface the first server whose tools name it, for the
+    /// files of a skill the server of the skill, then the first server that lists it, then the first with a template that it matches, then the only one that has resources
+    /// at all.
     async fn resource_route(
         &self,
         uri: &str,
         client: &Arc<dyn ClientHandle>,
     ) -> Result<Route, NativeError> {
+        let route = self.found_route(uri, client).await?;
+        skills::refuse_withheld(self, &route)?;
+        Ok(route)
+    }
+
+    async fn found_route(
+        &self,
+        uri: &str,
+        client: &Arc<dyn ClientHandle>,
+    ) -> Result<Route, NativeError> {
+        let skills = ShownSkills::of(self);
+        if let Some(route) = self.ui_route(uri).or_else(|| skills.route(uri)) {
+            return Ok(route);
+        }
         if let Some(route) = self.merged(Family::Resources, client).await.route(uri) {
             return Ok(route.clone());
         }
@@ -227,6 +263,25 @@ impl Native {
             [(server, _)] => Ok(Route::unchanged(uri, server.clone())),
             _ => Err(NativeError::ResourceNotFound(uri.to_owned())),
         }
+    }
+
+    /// Returns the route of a user interface that a tool names, by its own URI or by ours.
+    fn ui_route(&self, uri: &str) -> Option<Route> {
+        if let Some(server) = self.ui_owner(uri) {
+            return Some(Route::unchanged(uri, server));
+        }
+        let contents = self.toolbox.contents();
+        contents.servers().keys().find_map(|server| {
+            let identifier = ServerIdentifier {
+                toolbox: self.toolbox.name().clone(),
+                server: server.clone(),
+            };
+            Some(Route {
+                shown: uri.to_owned(),
+                original: original_ui(&identifier, uri)?,
+                server: server.clone(),
+            })
+        })
     }
 
     /// Returns the servers that have declared a family, in the order of the file.

@@ -1,5 +1,5 @@
 //! The prompts and resources of all open toolboxes, for proxy and dynamic mode. They have their own names and URIs where no
-//! other server uses them, and names of ours otherwise: toolboxes are opened in any order, so no server may take over
+//! other server uses them, and generated names otherwise: toolboxes are opened in any order, so no server may take over
 //! the name of another.
 
 use std::{
@@ -8,7 +8,6 @@ use std::{
 };
 
 use ident::ServerIdentifier;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rawjson::RawJson;
 
 use super::{
@@ -16,21 +15,20 @@ use super::{
     list_cache::ListCache,
     merged::{Family, Merged, Route, ServerItems},
     requests::{Answered, ended, read_list, required},
+    skills::withheld_error,
+    ui_claims::{UiClaims, original_ui, renamed_ui, server_prefix},
 };
 use crate::{
     call::{Call, CallContext, CallRequest, ClientHandle},
-    downstream::{Events, ServerFamily, ServerHandle},
+    downstream::{Events, ServerFamily, ServerHandle, is_within},
     era::CacheHints,
     list_page::page,
     sync::lock,
     toolbox::unique_name,
 };
 
-/// The prefix of URIs of ours for resources that several servers have.
+/// The prefix of generated URIs for resources that several servers have.
 const SHARED_PREFIX: &str = "mcp-workbench://resource/";
-/// The scheme of user interfaces, which clients recognize by it, and our prefix for them.
-const UI_SCHEME: &str = "ui://";
-const UI_PREFIX: &str = "ui://mcp-workbench/";
 
 /// A server of an open toolbox.
 pub(crate) struct OpenServer {
@@ -56,8 +54,18 @@ struct State {
     cache: ListCache<ServerIdentifier>,
     /// The servers that the cached lists were made of.
     servers: Vec<ServerIdentifier>,
+    /// The user interfaces that the tools of these servers name.
+    ui_claims: UiClaims,
     /// The servers whose lists were announced to clients.
     announced: HashSet<ServerIdentifier>,
+}
+
+/// The lists that opening a toolbox adds.
+pub(crate) struct NewLists {
+    /// The families that have new items, each with one of the servers that have them.
+    pub lists: Vec<(ServerFamily, ServerIdentifier)>,
+    /// True if there are new tools with user interfaces.
+    pub has_ui: bool,
 }
 
 type OpenRoute = Route<ServerIdentifier>;
@@ -69,13 +77,14 @@ impl OpenLists {
             state: Mutex::new(State {
                 cache: ListCache::new(events),
                 servers: Vec::new(),
+                ui_claims: UiClaims::default(),
                 announced: HashSet::new(),
             }),
         }
     }
 
-    /// Returns one of the servers with a family that clients have not heard of, and counts all of them as announced.
-    pub(crate) fn announce(&self, servers: &[OpenServer]) -> Vec<(ServerFamily, ServerIdentifier)> {
+    /// Returns what clients have not heard of, and counts all servers as announced.
+    pub(crate) fn announce(&self, servers: &[OpenServer]) -> NewLists {
         let mut state = self.state();
         let is_new = |it: &&OpenServer| !state.announced.contains(&it.identifier);
         let new: Vec<&OpenServer> = servers.iter().filter(is_new).collect();
@@ -84,7 +93,11 @@ impl OpenLists {
             let server = new.iter().find(|server| server.has(family))?;
             Some((family, server.identifier.clone()))
         });
-        let found = found.collect();
+        let has_ui = |it: &&OpenServer| it.handle.status().tools.is_some_and(|it| it.has_ui());
+        let found = NewLists {
+            lists: found.collect(),
+            has_ui: new.iter().any(has_ui),
+        };
         let new: Vec<ServerIdentifier> = new.iter().map(|it| it.identifier.clone()).collect();
         state.announced.extend(new);
         found
@@ -128,17 +141,29 @@ impl OpenLists {
         context: CallContext,
     ) -> Answered {
         let route = self.resource_route(uri, servers, &context.client).await?;
+        let server = servers.iter().find(|it| it.identifier == route.server);
+        let list = server.and_then(|it| it.handle.status().tools);
+        if let Some(withheld) = list
+            .as_ref()
+            .and_then(|it| it.withheld_skill(&route.original))
+        {
+            return Err(withheld_error(uri, &withheld.reason));
+        }
         let params = params.with_member("uri", &RawJson::of(&route.original));
         relay(servers, "resources/read", &params, &route, context).await
     }
 
-    /// Returns true if a URI is one that this client was shown: one of ours, or one in the list that was read last.
+    /// Returns true if a URI is one that this client was shown: a generated one, that of a tool's user interface, or one in the
+    /// list that was read last.
     pub(crate) fn has_shown(&self, servers: &[OpenServer], uri: &str) -> bool {
         if renamed_route(servers, uri).is_some() {
             return true;
         }
         let mut state = self.state();
         state.refresh(servers);
+        if state.ui_claims.first(uri).is_some() {
+            return true;
+        }
         let resources = state.cache.get(Family::Resources);
         resources.is_some_and(|resources| resources.route(uri).is_some())
     }
@@ -193,8 +218,8 @@ impl OpenLists {
         prompts.route(name).cloned().ok_or_else(unknown)
     }
 
-    /// Returns the server that a resource belongs to: the only one that lists it, or the only one with templates that
-    /// it matches.
+    /// Returns the server that a resource belongs to: for a user interface the only one whose tools name it, otherwise the
+    /// only one that lists it, or the only one with templates that it matches.
     async fn resource_route(
         &self,
         uri: &str,
@@ -205,9 +230,25 @@ impl OpenLists {
             return Ok(route);
         }
         let missing = || NativeError::ResourceNotFound(uri.to_owned());
+        {
+            let mut state = self.state();
+            state.refresh(servers);
+            if let Some(server) = state.ui_claims.only(uri) {
+                return Ok(Route::unchanged(uri, server.clone()));
+            }
+            if state.ui_claims.is_shared(uri) {
+                return Err(missing());
+            }
+        }
+        let skill = skill_owner(servers, uri)?;
         let resources = self.merged(Family::Resources, servers, client).await;
         if let Some(route) = resources.route(uri) {
-            return Ok(route.clone());
+            // The list of one server must not take over a file in a skill of another.
+            let is_same = skill.is_none_or(|owner| owner == route.server);
+            return is_same.then(|| route.clone()).ok_or_else(missing);
+        }
+        if let Some(owner) = skill {
+            return Ok(Route::unchanged(uri, owner));
         }
         if resources.is_shared(uri) {
             return Err(missing());
@@ -245,11 +286,14 @@ impl OpenLists {
             });
         }
         let merged = Arc::new(match family {
-            Family::Prompts => Merged::distinct(lists, "name", |server, name| {
+            Family::Prompts => Merged::distinct(lists, "name", None, |server, name| {
                 prompt_name(server, name, self.name_limit)
             }),
-            Family::Resources => Merged::distinct(lists, "uri", renamed_uri),
-            Family::Templates => Merged::distinct(lists, "uriTemplate", renamed_uri),
+            Family::Resources => {
+                let claims = ui_claims(servers);
+                Merged::distinct(lists, "uri", Some(&claims), renamed_uri)
+            }
+            Family::Templates => Merged::distinct(lists, "uriTemplate", None, renamed_uri),
         });
         if complete {
             let mut state = self.state();
@@ -272,11 +316,37 @@ impl State {
             .servers
             .iter()
             .eq(servers.iter().map(|it| &it.identifier));
-        if !is_same {
+        let ui_claims = ui_claims(servers);
+        if !is_same || self.ui_claims != ui_claims {
             self.servers = servers.iter().map(|it| it.identifier.clone()).collect();
+            self.ui_claims = ui_claims;
             self.cache.clear();
         }
     }
+}
+
+/// Returns the user interfaces that the tools of servers name.
+pub(crate) fn ui_claims(servers: &[OpenServer]) -> UiClaims {
+    let lists: Vec<_> = servers
+        .iter()
+        .filter_map(|server| Some((server.identifier.clone(), server.handle.status().tools?)))
+        .collect();
+    UiClaims::of(lists.iter().map(|(server, list)| (server.clone(), &**list)))
+}
+
+/// Returns the only server with a skill that a resource belongs to. A skill of several servers is that of none.
+fn skill_owner(servers: &[OpenServer], uri: &str) -> Result<Option<ServerIdentifier>, NativeError> {
+    let mut owner = None;
+    for server in servers {
+        let Some(list) = server.handle.status().tools else {
+            continue;
+        };
+        let has = list.skills.iter().any(|skill| is_within(uri, skill.root()));
+        if has && owner.replace(server.identifier.clone()).is_some() {
+            return Err(NativeError::ResourceNotFound(uri.to_owned()));
+        }
+    }
+    Ok(owner)
 }
 
 /// Sends a request to the server that it concerns.
@@ -310,32 +380,20 @@ fn prompt_name(server: &ServerIdentifier, name: &str, limit: usize) -> String {
 /// Returns the URI, or the template, of a resource that several servers have. It is never taken apart: see
 /// [`renamed_route`].
 pub(crate) fn renamed_uri(server: &ServerIdentifier, uri: &str) -> String {
-    match uri.strip_prefix(UI_SCHEME) {
-        Some(rest) => format!("{}{rest}", prefix(UI_PREFIX, server)),
-        None => format!("{}{uri}", prefix(SHARED_PREFIX, server)),
-    }
+    renamed_ui(server, uri)
+        .unwrap_or_else(|| format!("{}{uri}", server_prefix(SHARED_PREFIX, server)))
 }
 
-/// Returns the route of a URI of ours: its beginning is compared with that of each server.
+/// Returns the route of a generated URI: its beginning is compared with that of each server.
 fn renamed_route(servers: &[OpenServer], uri: &str) -> Option<OpenRoute> {
-    if !uri.starts_with(SHARED_PREFIX) && !uri.starts_with(UI_PREFIX) {
-        return None;
-    }
     servers.iter().find_map(|server| {
         let identifier = &server.identifier;
-        let of_ui = uri.strip_prefix(&prefix(UI_PREFIX, identifier));
-        let of_ui = of_ui.map(|rest| format!("{UI_SCHEME}{rest}"));
-        let other = || uri.strip_prefix(&prefix(SHARED_PREFIX, identifier));
+        let other = || uri.strip_prefix(&server_prefix(SHARED_PREFIX, identifier));
+        let original = original_ui(identifier, uri);
         Some(Route {
             shown: uri.to_owned(),
-            original: of_ui.or_else(|| other().map(str::to_owned))?,
+            original: original.or_else(|| other().map(str::to_owned))?,
             server: identifier.clone(),
         })
     })
-}
-
-fn prefix(begin: &str, server: &ServerIdentifier) -> String {
-    let encode = |name: &str| utf8_percent_encode(name, NON_ALPHANUMERIC).to_string();
-    let toolbox = encode(server.toolbox.as_str());
-    format!("{begin}{toolbox}/{}/", encode(server.server.as_str()))
 }

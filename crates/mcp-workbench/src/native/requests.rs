@@ -10,10 +10,11 @@ use super::{
     Native,
     error::NativeError,
     merged::{Family, Route},
+    skills,
     subscriptions::{Resource, SUBSCRIBE, Subscriber, UNSUBSCRIBE},
 };
 use crate::{
-    call::{Call, CallContext, CallRequest, ClientHandle, ReportedProgress},
+    call::{Call, CallContext, CallReports, CallRequest, ClientHandle},
     downstream::{CallError, ListWalk, ServerFamily, ServerHandle, Step},
     era::{CacheHints, Era},
     list_page::page,
@@ -38,6 +39,9 @@ pub(super) async fn answer(
         "resources/templates/list" => list(native, Family::Templates, params, &context).await,
         "resources/read" => read_resource(native, params, context).await,
         "completion/complete" => complete(native, params, context).await,
+        "skills/list" => skills::list(native, params, era),
+        "skills/get" => skills::get(native, params, context).await,
+        "resources/directory/read" => skills::read_directory(native, params, context).await,
         _ if era == Era::Legacy => answer_legacy(native, method, params, context).await,
         _ => Err(NativeError::NotOffered),
     }
@@ -87,7 +91,8 @@ async fn read_resource(native: &Native, params: &RawJson, context: CallContext) 
     native.require(ServerFamily::Resources)?;
     let uri = required(params, "uri")?;
     let route = native.resource_route(&uri, &context.client).await?;
-    relay(native, "resources/read", params, &route, context).await
+    let params = with_original_uri(params, &route);
+    relay(native, "resources/read", &params, &route, context).await
 }
 
 async fn subscribe(native: &Native, params: &RawJson, context: CallContext) -> Answered {
@@ -95,10 +100,11 @@ async fn subscribe(native: &Native, params: &RawJson, context: CallContext) -> A
     let uri = required(params, "uri")?;
     let client = Subscriber::Client(context.client.id());
     let route = native.resource_route(&uri, &context.client).await?;
-    let resource = resource(&route, uri);
+    let resource = resource(&route);
+    let params = with_original_uri(params, &route);
     // Added first, because the server may notify of a change before its response arrives.
     native.subscriptions.add(client, &resource);
-    let answer = relay(native, SUBSCRIBE, params, &route, context).await;
+    let answer = relay(native, SUBSCRIBE, &params, &route, context).await;
     if answer.is_err() {
         native.subscriptions.remove(client, &resource);
     }
@@ -115,12 +121,13 @@ async fn unsubscribe(native: &Native, params: &RawJson, context: CallContext) ->
         Some(subscribed) => Route::unchanged(&uri, subscribed.server),
         None => native.resource_route(&uri, &client).await?,
     };
-    let resource = resource(&route, uri);
+    let resource = resource(&route);
+    let params = with_original_uri(params, &route);
     // Other subscribers still need the server's notifications.
     if !native.subscriptions.remove(subscriber, &resource) {
         return Ok(ObjectText::new().finish());
     }
-    let answer = relay(native, UNSUBSCRIBE, params, &route, context).await;
+    let answer = relay(native, UNSUBSCRIBE, &params, &route, context).await;
     native
         .subscriptions
         .renew_if_wanted(&resource, &client)
@@ -177,7 +184,7 @@ async fn list(
 }
 
 /// Sends a request to the server that it concerns.
-async fn relay(
+pub(super) async fn relay(
     native: &Native,
     method: &'static str,
     params: &RawJson,
@@ -273,8 +280,7 @@ pub(super) fn relayed(
             client: Arc::clone(client),
             meta: None,
             retry: None,
-            progress: ReportedProgress::default(),
-            span: client.span(),
+            reports: CallReports::of(client.span()),
         },
     }
 }
@@ -287,10 +293,19 @@ fn with_hints(list: RawJson, hints: CacheHints, era: Era) -> RawJson {
     }
 }
 
-fn resource(route: &Route, uri: String) -> Resource {
+fn resource(route: &Route) -> Resource {
     Resource {
         server: route.server.clone(),
-        uri,
+        uri: route.original.clone(),
+    }
+}
+
+/// Returns parameters with the server's own URI.
+fn with_original_uri(params: &RawJson, route: &Route) -> RawJson {
+    if route.shown == route.original {
+        params.clone()
+    } else {
+        params.with_member("uri", &RawJson::of(&route.original))
     }
 }
 

@@ -1,15 +1,21 @@
 //! Protocol extensions: declared capabilities travel to servers and back, whatever they are.
 
+mod apps;
+pub(crate) mod skills;
+
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use crate::{
     asking_back::connect,
-    harness::{Journal, ModernClient, ModernRequest, Script, Setup},
+    harness::{Journal, ModernClient, ModernRequest, Script, Setup, TOKEN},
 };
 
 const UI: &str = "io.modelcontextprotocol/ui";
 const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+/// The token of another principal.
+const ANOTHER: &str = "another-token-of-the-tests";
 
 /// The capabilities of a client with two extensions and an experiment.
 fn declared() -> Value {
@@ -168,4 +174,51 @@ fn hostile_declarations_are_harmless() {
         announced(&workbench.journal("dev", "fs"), "legacy"),
         json!({})
     );
+}
+
+#[test]
+fn clients_with_different_tokens_and_sessions_are_not_mixed_up() {
+    for mode in ["proxy", "dynamic"] {
+        let setup = Setup::one(&script("modern"))
+            .toolbox("apps", "d")
+            .server("ui", &apps::app("ui", "show", "ui://app/main"))
+            .top("toolMode", json!(mode));
+        let file = setup.write("tokens", &format!("{TOKEN}\n{ANOTHER}\n"));
+        let served = setup.serve_with(&["--token-file", file.to_str().unwrap()]);
+        let own = |name: &str| json!({ "extensions": { name: {} } });
+        let clients = ["com.example/a", UI].map(|name| {
+            let params = json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": own(name),
+                "clientInfo": { "name": "it", "version": "1" },
+            });
+            (name, served.client_with(&params.to_string()))
+        });
+        let journal = served.workbench.journal("dev", "fs");
+        for (name, mut client) in clients {
+            for toolbox in ["dev", "apps"] {
+                client.call("open_toolbox", &json!({ "toolbox": toolbox }).to_string());
+            }
+            client.use_tool("x", "{}");
+            assert_eq!(announced(&journal, "modern"), own(name), "{mode}");
+            let answer = client.ask("tools/call", r#"{"name":"show","arguments":{}}"#);
+            let is_called = answer.line.contains("structuredContent");
+            assert_eq!(is_called, name == UI, "{mode}: {}", answer.line);
+        }
+        for (name, token) in [("com.example/a", TOKEN), (UI, ANOTHER)] {
+            let ask = |request: ModernRequest| {
+                let request = request.capabilities(&own(name).to_string());
+                let post = served.post(&request.text("1"));
+                let headers = request.headers().into_iter();
+                let post = headers.fold(post, |post, (name, value)| post.header(name, &value));
+                let post = post.with("authorization", &format!("Bearer {token}"));
+                served.connection().ask(&post).message()
+            };
+            ask(ModernRequest::use_tool("x", "{}"));
+            assert_eq!(announced(&journal, "modern"), own(name), "{mode}");
+            let answer = ask(ModernRequest::call("show", "{}"));
+            let is_called = answer.line.contains("structuredContent");
+            assert_eq!(is_called, name == UI, "{mode}: {}", answer.line);
+        }
+    }
 }

@@ -115,8 +115,8 @@ fn an_approved_tool_appears_without_a_restart() {
     );
 }
 
-#[test]
-fn a_rug_pull_in_a_running_session_withholds_the_tool() {
+/// A server that has other tools after a call of `sub`.
+fn changes_in_a_call() -> World {
     let (before, after) = tools();
     let actions = json!([
         {"setTools": after},
@@ -124,7 +124,12 @@ fn a_rug_pull_in_a_running_session_withholds_the_tool() {
         {"answer": {"content": []}},
     ]);
     let script = Script::new().tools(&before.to_string());
-    let world = World::of("notice", &script.on_call("sub", &actions.to_string()));
+    World::of("notice", &script.on_call("sub", &actions.to_string()))
+}
+
+#[test]
+fn a_rug_pull_in_a_running_session_withholds_the_tool() {
+    let world = changes_in_a_call();
     world.open();
     world.set_pin("enforce");
     let mut workbench = world.connect();
@@ -135,6 +140,19 @@ fn a_rug_pull_in_a_running_session_withholds_the_tool() {
     });
     assert!(seen.is_some());
     is_refused(&mut workbench, &world, "add", &changed(&world, "add"));
+}
+
+#[test]
+fn a_script_cannot_call_a_tool_that_was_changed_while_it_ran() {
+    let world = changes_in_a_call();
+    world.edit(|config| config["metaTools"] = json!(["open_toolbox", "use_tool", "run_code"]));
+    world.open();
+    world.set_pin("enforce");
+    let mut workbench = world.connect();
+    workbench.open("dev");
+    let code = "await tools.fs.sub({}); try { await tools.fs.add({}) } catch (e) { return e.code }";
+    let result = workbench.call("run_code", &json!({ "code": code }).to_string());
+    assert_eq!(result.structured()["result"], "tool_not_approved");
 }
 
 /// A server that ends when `sub` is called and comes back with other tools.

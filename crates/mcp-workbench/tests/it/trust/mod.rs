@@ -9,6 +9,7 @@ mod launches;
 mod on_use;
 mod policy;
 mod released;
+mod skills;
 
 use std::{
     fs,
