@@ -44,17 +44,15 @@ struct ActiveLog {
 }
 
 impl AuditLog {
-    /// Returns the log that a configuration asks for.
-    pub(crate) fn new(config: &Config, events: &Arc<Events>) -> Self {
-        let log = Self {
+    /// Creates a log of these events, which is off.
+    pub(crate) fn new(events: &Arc<Events>) -> Self {
+        Self {
             events: Arc::clone(events),
             active: Mutex::default(),
-        };
-        log.renew(config);
-        log
+        }
     }
 
-    /// Applies a changed configuration. Calls are recorded in the log that is on when they end.
+    /// Applies a configuration. Calls are recorded in the log that is on when they end.
     pub(crate) fn renew(&self, config: &Config) {
         let mut active = self.active();
         let next = config.audit.clone().map(|audit| {

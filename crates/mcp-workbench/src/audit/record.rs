@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use ident::ToolIdentifier;
+use ident::{ClientName, ToolIdentifier};
 use rawjson::{RawJson, write_json};
 
 use super::{
@@ -40,6 +40,10 @@ pub(super) struct Record {
     outcome: CallOutcome,
     client: Arc<ClientIdentity>,
     principal: Principal,
+    /// The name that the authorization server has for the user.
+    user: Option<Arc<str>>,
+    /// The name of the client in the configuration.
+    configured: Option<ClientName>,
     /// The run whose script made the call.
     run: Option<Arc<str>>,
     request: Request,
@@ -68,6 +72,8 @@ impl Record {
             outcome: end.outcome,
             client: Arc::clone(&operation.client.identity),
             principal: operation.client.principal,
+            user: operation.client.user.clone(),
+            configured: operation.client.configured.clone(),
             run: operation.client.run.clone(),
             request: Request::new(tool, arguments, format),
             arguments_bytes: arguments.as_bytes().len(),
@@ -119,6 +125,11 @@ impl Record {
 
     /// Appends the client. Of a token only its existence is recorded.
     fn write_client(&self, line: &mut Vec<u8>) {
+        if let Some(client) = &self.configured {
+            line.extend_from_slice(br#""as":"#);
+            write_text(line, client.as_str());
+            line.push(b',');
+        }
         if let Some(name) = &self.client.name {
             line.extend_from_slice(br#""name":"#);
             write_text(line, name);
@@ -133,7 +144,12 @@ impl Record {
             Principal::Local | Principal::Attached(_) => br#""principal":"local""#,
             Principal::Anybody => br#""principal":"anybody""#,
             Principal::Holder(_) => br#""principal":"token""#,
+            Principal::User(_) => br#""principal":"user""#,
         });
+        if let Some(user) = &self.user {
+            line.extend_from_slice(br#","user":"#);
+            write_text(line, user);
+        }
     }
 }
 

@@ -37,6 +37,8 @@ pub(in crate::audit) fn record(tool: &str, arguments: &str, format: &LineFormat)
             version: Some("2.1.0".into()),
         }),
         principal: Principal::Local,
+        user: None,
+        configured: None,
         run: None,
         request: Request::new(&tool, &arguments, format),
         arguments_bytes: arguments.as_bytes().len(),

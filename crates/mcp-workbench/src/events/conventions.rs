@@ -3,11 +3,10 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use super::{CallOutcome, Event, Hop, Operation, Side};
-use crate::{
-    call::Carrier,
-    era::{Era, MODERN_REVISION},
-};
+use rawjson::{Kind, RawJson};
+
+use super::{CallOutcome, Event, Hop, HopEnd, Operation, OperationEnd, RemoteAddress, Side};
+use crate::call::Carrier;
 
 /// The bounds of the histograms, in seconds, that the conventions advise.
 pub(crate) const BOUNDS: [f64; 14] = [
@@ -22,15 +21,29 @@ pub(crate) const TOOL: &str = "gen_ai.tool.name";
 const PROMPT: &str = "gen_ai.prompt.name";
 const RESOURCE: &str = "mcp.resource.uri";
 const REVISION: &str = "mcp.protocol.version";
+const SESSION: &str = "mcp.session.id";
 const REQUEST_ID: &str = "jsonrpc.request.id";
 const STATUS_CODE: &str = "rpc.response.status_code";
-const ERROR: &str = "error.type";
+/// The class of a failure. A span that has it has the status ERROR.
+pub(crate) const ERROR: &str = "error.type";
 const TRANSPORT: &str = "network.transport";
-/// Attributes of our own: the place of a tool.
+const PROTOCOL: &str = "network.protocol.name";
+const PROTOCOL_VERSION: &str = "network.protocol.version";
+const ADDRESS: &str = "server.address";
+/// The only attribute whose value is a number.
+pub(crate) const PORT: &str = "server.port";
+/// Attributes of our own: the place of a tool, and the code of a failure that the workbench reports in a result.
 const TOOLBOX: &str = "mcp_workbench.toolbox";
 const SERVER: &str = "mcp_workbench.server";
+const CODE: &str = "mcp_workbench.error.code";
+/// The run of a script that made the call.
+const RUN: &str = "mcp_workbench.run";
 /// The codes of calls that name nothing that is configured. Their names are what a client made up.
 const UNKNOWN: [&str; 3] = ["toolbox_unknown", "server_unknown", "tool_unknown"];
+/// The JSON-RPC codes that blame the request. The receiver of the request does not count them as failures.
+const CALLER_FAULTS: [&str; 5] = ["-32700", "-32600", "-32601", "-32602", "-32002"];
+/// Both sides speak this version of HTTP.
+const HTTP_VERSION: &str = "1.1";
 /// The longest value of an attribute.
 const MAX_VALUE: usize = 200;
 
@@ -87,23 +100,21 @@ impl Measurement {
             Event::OperationEnded(end) => Self {
                 instrument: Instrument::ServerOperation,
                 duration: end.duration,
-                attributes: operation_attributes(end.operation, end.outcome),
+                attributes: operation_attributes(end),
             },
-            Event::HopEnded(end) => {
-                let mut attributes = hop_attributes(end.hop);
-                attributes.extend(end.error.map(|it| (ERROR, it.into())));
-                Self {
-                    instrument: Instrument::ClientOperation,
-                    duration: end.duration,
-                    attributes,
-                }
-            }
+            Event::HopEnded(end) => Self {
+                instrument: Instrument::ClientOperation,
+                duration: end.duration,
+                attributes: hop_attributes(end),
+            },
             Event::Session(ended) => {
-                let mut attributes = vec![(TRANSPORT, transport(ended.carrier))];
+                let mut attributes = network(ended.carrier);
+                attributes.extend(ended.revision.as_deref().map(|it| (REVISION, cut(it))));
                 if let Some(server) = &ended.server {
                     attributes.push((TOOLBOX, cut(server.toolbox.as_str())));
                     attributes.push((SERVER, cut(server.server.as_str())));
                 }
+                attributes.extend(ended.address.iter().flat_map(remote));
                 attributes.extend(ended.error.map(|it| (ERROR, it.into())));
                 Self {
                     instrument: match ended.side {
@@ -119,20 +130,22 @@ impl Measurement {
     }
 }
 
-/// Returns the name of the span of an operation or a hop.
-pub(crate) fn span_name(method: &str, target: Option<&str>) -> String {
-    match target {
+/// Returns the name of the span of a request. The URI of a resource is not part of it: there are too many.
+pub(crate) fn span_name(method: &str, tool: Option<&str>, target: Option<&str>) -> String {
+    let has_name = matches!(method, "tools/call" | "prompts/get");
+    match tool.or(target.filter(|_| has_name)) {
         Some(target) => format!("{method} {}", cut(target)),
         None => method.to_owned(),
     }
 }
 
 /// Returns the attributes of an operation that ended.
-fn operation_attributes(operation: &Operation, outcome: CallOutcome) -> Vec<Attribute> {
-    let mut attributes = vec![
-        (METHOD, operation.method.clone()),
-        (TRANSPORT, transport(operation.client.carrier)),
-    ];
+fn operation_attributes(end: &OperationEnd<'_>) -> Vec<Attribute> {
+    let OperationEnd {
+        operation, outcome, ..
+    } = end;
+    let mut attributes = vec![(METHOD, operation.method.clone())];
+    attributes.extend(network(operation.client.carrier));
     attributes.extend(operation.client.revision.map(|it| (REVISION, it.into())));
     let is_known = outcome.code().is_none_or(|code| !UNKNOWN.contains(&code));
     if let Some(tool) = &operation.tool {
@@ -144,57 +157,384 @@ fn operation_attributes(operation: &Operation, outcome: CallOutcome) -> Vec<Attr
         }
     } else if operation.method == "tools/call" {
         attributes.push((OPERATION, EXECUTE_TOOL.into()));
-        let name = operation.target.as_deref();
+        let name = operation.target.as_deref().filter(|_| is_known);
         attributes.extend(name.map(|it| (TOOL, cut(it))));
     }
-    attributes.extend(outcome.error_type().map(|it| (ERROR, it.into())));
+    if let (None, Some(prompt)) = (end.response_error, prompt(operation)) {
+        attributes.push((PROMPT, prompt));
+    }
+    attributes.extend(operation_error(*outcome, end.response_error));
     attributes
 }
 
-/// Returns the attributes of the span of an operation that are not attributes of its metric too: a client chooses
-/// their values.
+/// Returns the attributes of a failed operation. The workbench reports its own failures in results, so that models read
+/// them: such a result is a `tool_error`, and the code has an attribute of its own.
+fn operation_error(outcome: CallOutcome, response_error: Option<&RawJson>) -> Vec<Attribute> {
+    if let Some(code) = response_error.and_then(response_code) {
+        let is_failure = !CALLER_FAULTS.contains(&&*code);
+        let failure = is_failure.then(|| (ERROR, code.clone()));
+        return [(STATUS_CODE, code)].into_iter().chain(failure).collect();
+    }
+    match outcome {
+        CallOutcome::Ok(_) | CallOutcome::InputRequired(_) => Vec::new(),
+        CallOutcome::ToolError(_) => vec![(ERROR, "tool_error".into())],
+        CallOutcome::Error(code) | CallOutcome::Denied(code) => {
+            vec![(ERROR, "tool_error".into()), (CODE, code.into())]
+        }
+        CallOutcome::Cancelled => vec![(ERROR, "cancelled".into())],
+    }
+}
+
+/// Returns the attributes of the span of an operation that are not attributes of its metric too: they have too many
+/// values.
 pub(crate) fn operation_details(operation: &Operation) -> Vec<Attribute> {
+    let id = operation.request_id.clone();
+    let session = operation.client.session.as_deref();
+    let run = operation.client.run.as_deref();
+    let details = [
+        id.map(|it| (REQUEST_ID, it.into())),
+        session.map(|it| (SESSION, cut(it))),
+        prompt(operation).map(|it| (PROMPT, it)),
+        resource(&operation.method, operation.target.as_deref()),
+        run.map(|it| (RUN, Cow::Owned(it.to_owned()))),
+    ];
+    details.into_iter().flatten().collect()
+}
+
+/// Returns the name of the prompt that an operation is about.
+fn prompt(operation: &Operation) -> Option<Cow<'static, str>> {
     let target = operation.target.as_deref();
-    let name = match &*operation.method {
-        "prompts/get" => PROMPT,
-        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => RESOURCE,
-        _ => return Vec::new(),
-    };
-    target.map(|it| (name, cut(it))).into_iter().collect()
+    target
+        .filter(|_| operation.method == "prompts/get")
+        .map(cut)
+}
+
+fn resource(method: &str, target: Option<&str>) -> Option<Attribute> {
+    let has_uri = matches!(
+        method,
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe"
+    );
+    target.filter(|_| has_uri).map(|it| (RESOURCE, cut(it)))
 }
 
 /// Returns the attributes of a request to a server.
-fn hop_attributes(hop: &Hop) -> Vec<Attribute> {
+fn hop_attributes(end: &HopEnd<'_>) -> Vec<Attribute> {
+    let hop = end.hop;
     let mut attributes = vec![
         (METHOD, hop.method.into()),
-        (TRANSPORT, transport(hop.carrier)),
-        (TOOLBOX, cut(hop.server.toolbox.as_str())),
-        (SERVER, cut(hop.server.server.as_str())),
+        (TOOLBOX, cut(hop.peer.server.toolbox.as_str())),
+        (SERVER, cut(hop.peer.server.server.as_str())),
     ];
-    if hop.era == Era::Modern {
-        attributes.push((REVISION, MODERN_REVISION.into()));
-    }
+    attributes.extend(network(hop.peer.carrier));
+    attributes.extend(hop.peer.address.iter().flat_map(remote));
+    attributes.extend(hop.peer.revision.as_deref().map(|it| (REVISION, cut(it))));
     if let Some(tool) = &hop.tool {
         attributes.push((OPERATION, EXECUTE_TOOL.into()));
         attributes.push((TOOL, cut(tool.as_str())));
+    }
+    if hop.method == "prompts/get" && end.error.is_none() {
+        attributes.extend(hop.target.as_deref().map(|it| (PROMPT, cut(it))));
+    }
+    match end.response_error.and_then(response_code) {
+        Some(code) => attributes.extend([(STATUS_CODE, code.clone()), (ERROR, code)]),
+        None => attributes.extend(end.error.map(|it| (ERROR, it.into()))),
     }
     attributes
 }
 
 /// Returns the attributes of the span of a request to a server that are not attributes of its metric too.
-pub(crate) fn hop_details(hop: &Hop, response_code: Option<&str>) -> Vec<Attribute> {
-    let id = (REQUEST_ID, Cow::Owned(hop.request_id.to_string()));
-    let code = response_code.map(|it| (STATUS_CODE, cut(it)));
-    [id].into_iter().chain(code).collect()
+pub(crate) fn hop_details(hop: &Hop) -> Vec<Attribute> {
+    let target = hop.target.as_deref();
+    let prompt = target.filter(|_| hop.method == "prompts/get");
+    let details = [
+        Some((REQUEST_ID, hop.request_id.to_string().into())),
+        hop.peer.session.as_deref().map(|it| (SESSION, cut(it))),
+        prompt.map(|it| (PROMPT, cut(it))),
+        resource(hop.method, target),
+    ];
+    details.into_iter().flatten().collect()
 }
 
-fn transport(carrier: Carrier) -> Cow<'static, str> {
+/// Returns the code of a JSON-RPC error.
+fn response_code(error: &RawJson) -> Option<Cow<'static, str>> {
+    let code = error.member("code")?;
+    (code.kind() == Kind::Number).then(|| cut(code.as_str()))
+}
+
+/// Returns the attributes of a transport.
+fn network(carrier: Carrier) -> Vec<Attribute> {
     match carrier {
-        Carrier::Pipe => "pipe".into(),
-        Carrier::Tcp => "tcp".into(),
+        Carrier::Pipe => vec![(TRANSPORT, "pipe".into())],
+        Carrier::Tcp => vec![
+            (TRANSPORT, "tcp".into()),
+            (PROTOCOL, "http".into()),
+            (PROTOCOL_VERSION, HTTP_VERSION.into()),
+        ],
     }
+}
+
+fn remote(address: &RemoteAddress) -> [Attribute; 2] {
+    [
+        (ADDRESS, cut(&address.host)),
+        (PORT, address.port.to_string().into()),
+    ]
 }
 
 fn cut(text: &str) -> Cow<'static, str> {
     Cow::Owned(text.chars().take(MAX_VALUE).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use ident::{ServerIdentifier, ToolIdentifier};
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::{
+        era::Era,
+        events::{
+            Detail, EventClient, Events, HopResult, HopStart, OperationReply, OperationStart, Peer,
+            Reader,
+        },
+        sync::lock,
+        trace::CallSpan,
+        wire::RequestId,
+    };
+
+    /// A reader that writes down the attributes of metrics, and those that only spans have.
+    #[derive(Default)]
+    struct Attributes(Mutex<Vec<[String; 2]>>);
+
+    impl Attributes {
+        fn listen() -> (Arc<Events>, Arc<Self>) {
+            let (events, read) = (Arc::<Events>::default(), Arc::<Self>::default());
+            events.subscribe(Arc::clone(&read) as Arc<dyn Reader>);
+            (events, read)
+        }
+
+        fn last(&self) -> [String; 2] {
+            lock(&self.0).pop().expect("a measurement")
+        }
+    }
+
+    impl Reader for Attributes {
+        fn detail(&self) -> Detail {
+            Detail::Facts
+        }
+
+        fn take(&self, event: &Event<'_>) {
+            let details = match event {
+                Event::OperationEnded(end) => operation_details(end.operation),
+                Event::HopEnded(end) => hop_details(end.hop),
+                _ => return,
+            };
+            let metric = Measurement::of(event).map(|it| it.attributes);
+            lock(&self.0).push([metric.unwrap_or_default(), details].map(text));
+        }
+    }
+
+    fn text(mut attributes: Vec<Attribute>) -> String {
+        attributes.sort_unstable();
+        let pairs = attributes
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        pairs.collect::<Vec<_>>().join(" ")
+    }
+
+    fn client() -> EventClient {
+        EventClient {
+            carrier: Carrier::Tcp,
+            revision: Some("2025-11-25"),
+            session: Some("s1".into()),
+            ..EventClient::unknown()
+        }
+    }
+
+    const IN_SESSION: &str = "jsonrpc.request.id=7 mcp.session.id=s1";
+    const CLIENT: &str = "mcp.protocol.version=2025-11-25";
+    const HTTP: &str =
+        "network.protocol.name=http network.protocol.version=1.1 network.transport=tcp";
+
+    /// Ends a request of a client; returns the attributes of its metric, and those that only its span has. Without a target
+    /// it is a call of the tool `read`.
+    fn ended(
+        method: &'static str,
+        target: Option<&str>,
+        outcome: CallOutcome,
+        code: Option<i64>,
+    ) -> [String; 2] {
+        let (events, read) = Attributes::listen();
+        let tool = ToolIdentifier {
+            toolbox: "dev".into(),
+            server: "fs".into(),
+            tool: "read".into(),
+        };
+        let id = RequestId::from_json(RawJson::of(&"7")).unwrap();
+        let guard = events.begin(OperationStart {
+            request_id: Some(&id),
+            method: method.into(),
+            target: target.map(str::to_owned),
+            tool: target.is_none().then_some(&tool),
+            arguments: None,
+            params: None,
+            meta: None,
+            client: client(),
+        });
+        let error = code.map(|code| RawJson::of(&json!({"code": code, "message": "m"})));
+        guard.end(outcome, error.as_ref().map(OperationReply::Error));
+        read.last()
+    }
+
+    #[test]
+    fn calls_of_clients_have_the_attributes_of_the_conventions() {
+        let place = "gen_ai.operation.name=execute_tool gen_ai.tool.name=read mcp.method.name=tools/call \
+                     mcp.protocol.version=2025-11-25";
+        let server = "mcp_workbench.server=fs mcp_workbench.toolbox=dev";
+        let called = [
+            (CallOutcome::Ok(1), None, String::new()),
+            (
+                CallOutcome::ToolError(1),
+                None,
+                "error.type=tool_error ".to_owned(),
+            ),
+            (
+                CallOutcome::Error("refused"),
+                Some(-32000),
+                "error.type=-32000 ".to_owned(),
+            ),
+            (CallOutcome::Error("refused"), Some(-32602), String::new()),
+            (
+                CallOutcome::Cancelled,
+                None,
+                "error.type=cancelled ".to_owned(),
+            ),
+        ];
+        for (outcome, code, error) in called {
+            let status = code.map(|it| format!(" rpc.response.status_code={it}"));
+            let status = status.unwrap_or_default();
+            let expected = format!("{error}{place} {server} {HTTP}{status}");
+            let [metric, details] = ended("tools/call", None, outcome, code);
+            assert_eq!(metric, expected);
+            assert_eq!(details, IN_SESSION);
+        }
+        let denied = CallOutcome::Denied("permission_denied");
+        let [metric, _] = ended("tools/call", None, denied, None);
+        let code = "mcp_workbench.error.code=permission_denied";
+        assert_eq!(
+            metric,
+            format!("error.type=tool_error {place} {code} {server} {HTTP}")
+        );
+        let [metric, _] = ended("tools/call", None, CallOutcome::Error("tool_unknown"), None);
+        assert!(!metric.contains("read"), "{metric}");
+    }
+
+    #[test]
+    fn prompts_are_attributes_if_they_exist_and_resources_only_of_spans() {
+        let [metric, details] = ended("prompts/get", Some("greet"), CallOutcome::Ok(1), None);
+        let greet = "gen_ai.prompt.name=greet";
+        assert_eq!(
+            metric,
+            format!("{greet} mcp.method.name=prompts/get {CLIENT} {HTTP}")
+        );
+        assert_eq!(details, format!("{greet} {IN_SESSION}"));
+        let refused = CallOutcome::Error("refused");
+        let [metric, _] = ended("prompts/get", Some("made up"), refused, Some(-32602));
+        assert!(!metric.contains("made up"), "{metric}");
+        let [metric, details] = ended(
+            "resources/read",
+            Some("file:///x"),
+            CallOutcome::Ok(1),
+            None,
+        );
+        assert_eq!(
+            metric,
+            format!("mcp.method.name=resources/read {CLIENT} {HTTP}")
+        );
+        assert_eq!(
+            details,
+            "jsonrpc.request.id=7 mcp.resource.uri=file:///x mcp.session.id=s1"
+        );
+    }
+
+    #[test]
+    fn requests_to_servers_have_the_attributes_of_the_conventions() {
+        let (events, read) = Attributes::listen();
+        let span = CallSpan {
+            operation: 1,
+            began: Instant::now(),
+            trace: None,
+        };
+        let peer = Peer {
+            server: ServerIdentifier {
+                toolbox: "dev".into(),
+                server: "web".into(),
+            },
+            era: Era::Legacy,
+            carrier: Carrier::Tcp,
+            revision: Some("2025-06-18".to_owned()),
+            address: Some(RemoteAddress {
+                host: "mcp.example".to_owned(),
+                port: 443,
+            }),
+            session: Some("s2".to_owned()),
+        };
+        let error = RawJson::of(&json!({"code": -32602, "message": "m"}));
+        let cases = [
+            (None, None, "", ""),
+            (Some("tool_error"), None, "error.type=tool_error ", ""),
+            (
+                Some("server_error"),
+                Some(&error),
+                "error.type=-32602 ",
+                " rpc.response.status_code=-32602",
+            ),
+            (Some("timed_out"), None, "error.type=timed_out ", ""),
+        ];
+        for (failure, response_error, before, after) in cases {
+            let hop = events.begin_hop(HopStart {
+                span: &span,
+                peer: peer.clone(),
+                method: "tools/call",
+                tool: Some(&"read".into()),
+                target: None,
+                request_id: 3,
+            });
+            hop.end(&HopResult {
+                error: failure,
+                response_error,
+                result: None,
+            });
+            let [metric, details] = read.last();
+            let expected = format!(
+                "{before}gen_ai.operation.name=execute_tool gen_ai.tool.name=read mcp.method.name=tools/call \
+                 mcp.protocol.version=2025-06-18 mcp_workbench.server=web mcp_workbench.toolbox=dev \
+                 {HTTP}{after} server.address=mcp.example server.port=443"
+            );
+            assert_eq!(metric, expected);
+            assert_eq!(details, "jsonrpc.request.id=3 mcp.session.id=s2");
+        }
+    }
+
+    #[test]
+    fn spans_are_named_after_tools_and_prompts_but_not_after_resources() {
+        let names = [
+            ("tools/call", Some("read"), None, "tools/call read"),
+            (
+                "tools/call",
+                None,
+                Some("open_toolbox"),
+                "tools/call open_toolbox",
+            ),
+            ("prompts/get", None, Some("greet"), "prompts/get greet"),
+            ("resources/read", None, Some("file:///x"), "resources/read"),
+            ("tools/list", None, None, "tools/list"),
+        ];
+        for (method, tool, target, expected) in names {
+            assert_eq!(span_name(method, tool, target), expected);
+        }
+    }
 }

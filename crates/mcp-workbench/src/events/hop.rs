@@ -21,13 +21,13 @@ use crate::{
 pub(crate) struct Hop {
     /// The number of the operation that it belongs to.
     pub operation: u64,
-    pub server: ServerIdentifier,
+    pub peer: Peer,
     pub method: &'static str,
     pub tool: Option<ToolName>,
+    /// The name of a prompt, or the URI of a resource.
+    pub target: Option<String>,
     /// The id of the request on the wire.
     pub request_id: u64,
-    pub era: Era,
-    pub carrier: Carrier,
     pub time: SystemTime,
     pub began: Instant,
     /// The time from the beginning of the operation.
@@ -35,15 +35,35 @@ pub(crate) struct Hop {
     pub trace: Option<TraceContext>,
 }
 
+/// The server of a hop, and the connection to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Peer {
+    pub server: ServerIdentifier,
+    pub era: Era,
+    pub carrier: Carrier,
+    /// The protocol revision of the connection.
+    pub revision: Option<String>,
+    /// The address of a remote server.
+    pub address: Option<RemoteAddress>,
+    /// The session that a remote server gave the workbench.
+    pub session: Option<String>,
+}
+
+/// The address of a remote server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RemoteAddress {
+    pub host: String,
+    pub port: u16,
+}
+
 /// The parts of a hop that the server's task knows.
 pub(crate) struct HopStart<'a> {
     pub span: &'a CallSpan,
-    pub server: &'a ServerIdentifier,
+    pub peer: Peer,
     pub method: &'static str,
     pub tool: Option<&'a ToolName>,
+    pub target: Option<String>,
     pub request_id: u64,
-    pub era: Era,
-    pub carrier: Carrier,
 }
 
 /// A hop that ended.
@@ -52,8 +72,8 @@ pub(crate) struct HopEnd<'a> {
     pub duration: Duration,
     /// The code of the failure, if it failed.
     pub error: Option<&'static str>,
-    /// The JSON-RPC code of an error response.
-    pub response_code: Option<&'a str>,
+    /// The JSON-RPC error of the response.
+    pub response_error: Option<&'a RawJson>,
     /// The parameters as they were sent, if a reader wants messages.
     pub params: Option<&'a RawJson>,
     /// The result as the server sent it, if a reader wants messages.
@@ -72,21 +92,21 @@ pub(crate) struct HopGuard {
 /// The end of a hop, as the server's task sees it.
 pub(crate) struct HopResult<'a> {
     pub(crate) error: Option<&'static str>,
-    pub(crate) response_code: Option<&'a str>,
+    /// The JSON-RPC error of the response.
+    pub(crate) response_error: Option<&'a RawJson>,
     pub(crate) result: Option<&'a RawJson>,
 }
 
 impl Events {
     /// Begins a hop of an operation.
-    pub(crate) fn begin_hop(self: &Arc<Self>, start: &HopStart<'_>) -> HopGuard {
+    pub(crate) fn begin_hop(self: &Arc<Self>, start: HopStart<'_>) -> HopGuard {
         let mut hop = Hop {
             operation: start.span.operation,
-            server: start.server.clone(),
+            peer: start.peer,
             method: start.method,
             tool: start.tool.cloned(),
+            target: start.target,
             request_id: start.request_id,
-            era: start.era,
-            carrier: start.carrier,
             time: SystemTime::now(),
             after: start.span.began.elapsed(),
             began: Instant::now(),
@@ -132,14 +152,15 @@ impl HopGuard {
             return;
         }
         let wants_messages = self.events.wants_messages();
+        let response = ended.result.or(ended.response_error);
         self.events.emit(&Event::HopEnded(&HopEnd {
             hop: &self.hop,
             duration: self.hop.began.elapsed(),
             error: ended.error,
-            response_code: ended.response_code,
+            response_error: ended.response_error,
             params: self.params.as_ref(),
-            result: ended.result.filter(|_| wants_messages),
-            result_bytes: ended.result.map(|it| it.as_bytes().len()),
+            result: response.filter(|_| wants_messages),
+            result_bytes: response.map(|it| it.as_bytes().len()),
         }));
     }
 }
@@ -148,7 +169,7 @@ impl Drop for HopGuard {
     fn drop(&mut self) {
         self.report(&HopResult {
             error: Some("cancelled"),
-            response_code: None,
+            response_error: None,
             result: None,
         });
     }

@@ -10,6 +10,7 @@ mod hop;
 mod operation;
 
 use std::{
+    collections::HashMap,
     sync::{
         Arc, Mutex, OnceLock,
         atomic::{AtomicU8, AtomicU64, Ordering},
@@ -17,12 +18,13 @@ use std::{
     time::Duration,
 };
 
-use ident::{ServerIdentifier, ToolIdentifier};
+use ident::{ClientName, ServerIdentifier, ToolIdentifier};
 use tokio::time::Instant;
 
-pub(crate) use hop::{Hop, HopEnd, HopGuard, HopResult, HopStart};
+pub(crate) use hop::{Hop, HopEnd, HopGuard, HopResult, HopStart, Peer, RemoteAddress};
 pub(crate) use operation::{
-    CallOutcome, Operation, OperationEnd, OperationGuard, OperationStart, TracedSpan,
+    CallOutcome, Operation, OperationEnd, OperationGuard, OperationReply, OperationStart,
+    TracedSpan,
 };
 
 use crate::{
@@ -130,7 +132,7 @@ pub(crate) struct TrustChange {
     pub server: ServerIdentifier,
     /// The number of tools that are withheld until somebody approves them.
     pub withheld: usize,
-    /// What differs, in words.
+    /// The differences, in words.
     pub notices: Vec<String>,
 }
 
@@ -157,8 +159,12 @@ pub(crate) struct EndedSession {
     pub side: Side,
     pub era: Era,
     pub carrier: Carrier,
+    /// The protocol revision of the session, if it is known.
+    pub revision: Option<String>,
     /// The server of a session on the servers' side.
     pub server: Option<ServerIdentifier>,
+    /// The address of a remote server.
+    pub address: Option<RemoteAddress>,
     pub duration: Duration,
     /// Set if the session did not end in order.
     pub error: Option<&'static str>,
@@ -169,23 +175,48 @@ pub(crate) struct EndedSession {
 pub(crate) struct EventClient {
     pub identity: Arc<ClientIdentity>,
     pub principal: Principal,
+    /// The name that the authorization server has for the user.
+    pub user: Option<Arc<str>>,
+    /// The name of the client in the configuration, if it has one.
+    pub configured: Option<ClientName>,
     /// The run whose script makes the call.
     pub run: Option<Arc<str>>,
     pub era: Era,
     pub carrier: Carrier,
     /// The protocol revision that it speaks, if it is known.
     pub revision: Option<&'static str>,
+    /// The session that the workbench gave it, over HTTP in the legacy era.
+    pub session: Option<Arc<str>>,
 }
 
 impl EventClient {
-    pub(crate) fn of(client: &dyn ClientHandle) -> Self {
+    pub(crate) fn of(client: &dyn ClientHandle, configured: Option<ClientName>) -> Self {
         Self {
             identity: client.identity(),
             principal: client.principal(),
+            user: client.user(),
+            configured,
             run: client.script_run(),
             era: client.era(),
             carrier: client.carrier(),
             revision: client.revision(),
+            session: client.session(),
+        }
+    }
+
+    /// A legacy client over a pipe, of which nothing else is known.
+    #[cfg(test)]
+    pub(crate) fn unknown() -> Self {
+        Self {
+            identity: Arc::default(),
+            principal: Principal::Local,
+            user: None,
+            configured: None,
+            run: None,
+            era: Era::Legacy,
+            carrier: Carrier::Pipe,
+            revision: None,
+            session: None,
         }
     }
 }
@@ -197,7 +228,7 @@ pub(crate) struct Events {
     wanted: AtomicU8,
     readers: Mutex<Arc<Vec<Arc<dyn Reader>>>>,
     tracer: OnceLock<Arc<dyn Tracer>>,
-    secrets: Mutex<Arc<Secrets>>,
+    secrets: Mutex<KnownSecrets>,
     /// The number of operations and hops so far.
     begun: AtomicU64,
 }
@@ -228,14 +259,26 @@ impl Events {
         let _ = self.tracer.set(tracer);
     }
 
-    /// Adopts the secrets of a configuration, which readers must not show.
-    pub(crate) fn renew(&self, config: &Config) {
-        *lock(&self.secrets) = Arc::new(secrets_of(config));
+    /// Adds the owner of a configuration.
+    pub(crate) fn add_owner(&self) -> SecretsOwner {
+        let mut secrets = lock(&self.secrets);
+        secrets.owners += 1;
+        SecretsOwner(secrets.owners)
+    }
+
+    /// Adopts the secrets of a configuration, which readers must not show, instead of the earlier ones of its owner.
+    pub(crate) fn renew(&self, owner: SecretsOwner, config: &Config) {
+        lock(&self.secrets).replace(owner, Some(secrets_of(config)));
+    }
+
+    /// Removes the secrets of an owner that has gone.
+    pub(crate) fn forget(&self, owner: SecretsOwner) {
+        lock(&self.secrets).replace(owner, None);
     }
 
     /// Returns the values that readers must not show.
     pub(crate) fn secrets(&self) -> Arc<Secrets> {
-        Arc::clone(&lock(&self.secrets))
+        Arc::clone(&lock(&self.secrets).all)
     }
 
     /// Gives an event to all readers.
@@ -281,6 +324,32 @@ impl Events {
     }
 }
 
+/// The owner of a configuration, whose secrets readers must not show. Clients of one process may have different ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct SecretsOwner(u64);
+
+#[derive(Default)]
+struct KnownSecrets {
+    /// The number of owners so far.
+    owners: u64,
+    by_owner: HashMap<SecretsOwner, Secrets>,
+    all: Arc<Secrets>,
+}
+
+impl KnownSecrets {
+    fn replace(&mut self, owner: SecretsOwner, secrets: Option<Secrets>) {
+        match secrets {
+            Some(secrets) => self.by_owner.insert(owner, secrets),
+            None => self.by_owner.remove(&owner),
+        };
+        let mut all = Secrets::default();
+        for secrets in self.by_owner.values() {
+            all.merge(secrets);
+        }
+        self.all = Arc::new(all);
+    }
+}
+
 /// A session that is being measured.
 pub(crate) struct SessionGuard {
     events: Arc<Events>,
@@ -298,7 +367,7 @@ impl SessionGuard {
 /// Returns the values that the servers of a configuration take from variables.
 fn secrets_of(config: &Config) -> Secrets {
     let mut secrets = Secrets::default();
-    let servers = config.toolboxes.values().flat_map(|it| it.servers.values());
+    let servers = config.all_toolboxes().flat_map(|it| it.servers.values());
     for server in servers {
         match &server.transport {
             Transport::Stdio(launch) => secrets.merge(&launch.secrets),

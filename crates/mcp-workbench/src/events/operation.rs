@@ -14,13 +14,18 @@ use super::{Event, EventClient, Events, Hop};
 use crate::{
     era::{ResultType, result_type},
     trace::{CallSpan, RemoteParent, TraceContext},
-    wire::ResultMarks,
+    wire::{RequestId, ResultMarks},
 };
+
+/// The longest id of a request in the event stream. Clients can send any length.
+const MAX_ID: usize = 200;
 
 /// A request of a client that is being worked on.
 pub(crate) struct Operation {
     /// The number of the operation within this process.
     pub id: u64,
+    /// The id of the request, as the client wrote it.
+    pub request_id: Option<String>,
     pub method: Cow<'static, str>,
     /// The name of a meta-tool or a prompt, or the URI of a resource.
     pub target: Option<String>,
@@ -38,6 +43,8 @@ pub(crate) struct Operation {
 
 /// The parts of an operation that its caller knows.
 pub(crate) struct OperationStart<'a> {
+    /// The id of the request; `None` if it came from the command line or a script.
+    pub request_id: Option<&'a RequestId>,
     pub method: Cow<'static, str>,
     /// The name of a meta-tool or a prompt, or the URI of a resource.
     pub target: Option<String>,
@@ -128,16 +135,6 @@ impl CallOutcome {
             _ => None,
         }
     }
-
-    /// Returns the type of the error, if it is one.
-    pub(crate) fn error_type(self) -> Option<&'static str> {
-        match self {
-            Self::Ok(_) | Self::InputRequired(_) => None,
-            Self::ToolError(_) => Some("tool_error"),
-            Self::Error(code) | Self::Denied(code) => Some(code),
-            Self::Cancelled => Some("cancelled"),
-        }
-    }
 }
 
 /// An operation that ended.
@@ -147,6 +144,16 @@ pub(crate) struct OperationEnd<'a> {
     pub duration: Duration,
     /// The result as the client gets it, if a reader wants messages and there is one.
     pub reply: Option<&'a RawJson>,
+    /// The JSON-RPC error that the client gets, if it gets one.
+    pub response_error: Option<&'a RawJson>,
+}
+
+/// The reply to a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum OperationReply<'a> {
+    Result(&'a RawJson),
+    /// A JSON-RPC error.
+    Error(&'a RawJson),
 }
 
 /// Reports the end of an operation, and that it was cancelled if it is dropped before.
@@ -170,6 +177,7 @@ impl Events {
         let params = start.params.filter(|_| self.wants_messages());
         let operation = Arc::new(Operation {
             id: self.next_id(),
+            request_id: start.request_id.map(id_text),
             method: start.method,
             target: start.target,
             tool: start.tool.cloned(),
@@ -209,19 +217,26 @@ impl OperationGuard {
     }
 
     /// Reports the end.
-    pub(crate) fn end(mut self, outcome: CallOutcome, reply: Option<&RawJson>) {
+    pub(crate) fn end(mut self, outcome: CallOutcome, reply: Option<OperationReply<'_>>) {
         self.report(outcome, reply);
     }
 
-    fn report(&mut self, outcome: CallOutcome, reply: Option<&RawJson>) {
+    fn report(&mut self, outcome: CallOutcome, reply: Option<OperationReply<'_>>) {
         if std::mem::replace(&mut self.has_ended, true) {
             return;
         }
+        let (reply, response_error) = match reply {
+            Some(OperationReply::Result(result)) => (Some(result), None),
+            Some(OperationReply::Error(error)) => (Some(error), Some(error)),
+            None => (None, None),
+        };
+        let reply = reply.filter(|_| self.events.wants_messages());
         self.events.emit(&Event::OperationEnded(&OperationEnd {
             operation: &self.operation,
             outcome,
             duration: self.operation.began.elapsed(),
             reply,
+            response_error,
         }));
     }
 }
@@ -230,4 +245,11 @@ impl Drop for OperationGuard {
     fn drop(&mut self) {
         self.report(CallOutcome::Cancelled, None);
     }
+}
+
+/// Returns an id without the quotes of JSON.
+fn id_text(id: &RequestId) -> String {
+    let json = id.as_json();
+    let text = json.as_text().unwrap_or_else(|| json.as_str().into());
+    text.chars().take(MAX_ID).collect()
 }

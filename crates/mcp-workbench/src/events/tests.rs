@@ -43,20 +43,14 @@ fn listened() -> (Arc<Events>, Arc<Notebook>) {
 
 fn begin(events: &Arc<Events>) -> OperationGuard {
     events.begin(OperationStart {
+        request_id: None,
         method: "tools/list".into(),
         target: None,
         tool: None,
         arguments: None,
         params: None,
         meta: None,
-        client: EventClient {
-            identity: Arc::default(),
-            principal: Principal::Local,
-            run: None,
-            era: Era::Legacy,
-            carrier: Carrier::Pipe,
-            revision: None,
-        },
+        client: EventClient::unknown(),
     })
 }
 
@@ -93,21 +87,27 @@ fn a_hop_belongs_to_its_operation() {
         began: Instant::now(),
         trace: None,
     };
-    let start = HopStart {
+    let start = || HopStart {
         span: &span,
-        server: &server,
+        peer: Peer {
+            server: server.clone(),
+            era: Era::Legacy,
+            carrier: Carrier::Pipe,
+            revision: None,
+            address: None,
+            session: None,
+        },
         method: "tools/call",
         tool: None,
+        target: None,
         request_id: 1,
-        era: Era::Legacy,
-        carrier: Carrier::Pipe,
     };
-    events.begin_hop(&start).end(&HopResult {
+    events.begin_hop(start()).end(&HopResult {
         error: None,
-        response_code: None,
+        response_error: None,
         result: Some(&RawJson::of(&json!({}))),
     });
-    drop(events.begin_hop(&start));
+    drop(events.begin_hop(start()));
     let expected = [
         "sent 7",
         "answered None Some(2)",

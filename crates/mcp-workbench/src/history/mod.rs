@@ -170,30 +170,20 @@ impl Reader for History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        call::{Carrier, Principal},
-        era::Era,
-        events::{CallOutcome, EventClient, OperationStart},
-    };
+    use crate::events::{CallOutcome, EventClient, OperationReply, OperationStart};
     use rawjson::RawJson;
 
     fn begin(events: &Arc<Events>, params: &str) -> crate::events::OperationGuard {
         let params = RawJson::parse(&params.to_owned().into()).unwrap();
         events.begin(OperationStart {
+            request_id: None,
             method: "tools/list".into(),
             target: None,
             tool: None,
             arguments: None,
             params: Some(&params),
             meta: None,
-            client: EventClient {
-                identity: Arc::default(),
-                principal: Principal::Local,
-                run: None,
-                era: Era::Legacy,
-                carrier: Carrier::Pipe,
-                revision: None,
-            },
+            client: EventClient::unknown(),
         })
     }
 
@@ -221,7 +211,8 @@ mod tests {
         let events = Arc::<Events>::default();
         let history = History::begin(&events);
         let reply = RawJson::parse(&r#"{"tools":[]}"#.into()).unwrap();
-        begin(&events, r#"{"cursor":"x"}"#).end(CallOutcome::Ok(12), Some(&reply));
+        begin(&events, r#"{"cursor":"x"}"#)
+            .end(CallOutcome::Ok(12), Some(OperationReply::Result(&reply)));
         let whole = serde_json::to_value(history.call(1).unwrap()).unwrap();
         assert_eq!(whole["request"], serde_json::json!({"cursor": "x"}));
         assert_eq!(whole["reply"], serde_json::json!({"tools": []}));

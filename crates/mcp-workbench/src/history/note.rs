@@ -1,4 +1,4 @@
-//! What happened besides calls, in words.
+//! Notes in words on events other than calls.
 
 use std::time::SystemTime;
 
@@ -70,6 +70,9 @@ fn text(event: &Event<'_>) -> Option<String> {
                 ApprovalState::Refused => "is not allowed to run",
             };
             format!("{} {state}", tool(&change.tool))
+        }
+        Event::Trust(change) if change.withheld == 0 && change.notices.is_empty() => {
+            format!("{}: all tools are approved", server(&change.server))
         }
         Event::Trust(change) => {
             let notices = change.notices.join("; ");

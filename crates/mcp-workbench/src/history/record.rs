@@ -49,6 +49,11 @@ pub(crate) struct CallRecord {
     /// The size of the result before it was cut to its budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cut_bytes: Option<usize>,
+    /// Estimates, only in a call with its messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_tokens: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply_tokens: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trace_id: Option<String>,
     hops: Vec<HopRecord>,
@@ -65,9 +70,17 @@ pub(crate) struct CallRecord {
 
 #[derive(Debug, Clone, Serialize)]
 struct ClientRecord {
+    /// The name of the client in the configuration.
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+    configured: Option<String>,
     name: Option<String>,
     version: Option<String>,
+    /// The number of a client of a host, as `ps` shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    number: Option<u64>,
     principal: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<String>,
     era: &'static str,
     revision: Option<&'static str>,
     transport: &'static str,
@@ -91,6 +104,10 @@ struct HopRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     result_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    request_tokens: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_tokens: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     request: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Box<RawValue>>,
@@ -108,13 +125,20 @@ impl CallRecord {
             id: operation.id,
             time: String::from_utf8_lossy(&time).into_owned(),
             client: ClientRecord {
+                configured: client.configured.as_ref().map(|it| name(it.as_str())),
                 name: client.identity.name.as_deref().map(name),
                 version: client.identity.version.as_deref().map(name),
+                number: match client.principal {
+                    Principal::Attached(number) => Some(number),
+                    _ => None,
+                },
                 principal: match client.principal {
                     Principal::Local | Principal::Attached(_) => "local",
                     Principal::Anybody => "anybody",
                     Principal::Holder(_) => "token",
+                    Principal::User(_) => "user",
                 },
+                user: client.user.as_deref().map(name),
                 era: era_word(client.era),
                 revision: client.revision,
                 transport: transport_word(client.carrier),
@@ -130,6 +154,8 @@ impl CallRecord {
             arguments_bytes: arguments.map(|it| it.as_bytes().len()),
             result_bytes: None,
             cut_bytes: None,
+            request_tokens: None,
+            reply_tokens: None,
             trace_id: { operation.trace.as_ref() }.map(|it| format!("{:032x}", it.trace_id)),
             hops: Vec::new(),
             arguments: tool.and_then(|_| kept(arguments, secrets)),
@@ -149,16 +175,18 @@ impl CallRecord {
     pub(super) fn begin_hop(&mut self, hop: &Hop) {
         if self.hops.len() < MAX_HOPS {
             self.hops.push(HopRecord {
-                toolbox: hop.server.toolbox.to_string(),
-                server: hop.server.server.to_string(),
+                toolbox: hop.peer.server.toolbox.to_string(),
+                server: hop.peer.server.server.to_string(),
                 method: hop.method,
-                era: era_word(hop.era),
-                transport: transport_word(hop.carrier),
+                era: era_word(hop.peer.era),
+                transport: transport_word(hop.peer.carrier),
                 request_id: hop.request_id,
                 after_us: micros(hop.after),
                 duration_us: None,
                 error: None,
                 result_bytes: None,
+                request_tokens: None,
+                result_tokens: None,
                 request: None,
                 result: None,
             });
@@ -193,8 +221,20 @@ impl CallRecord {
         }
     }
 
+    /// Returns the call with the number of tokens of each message, as `count` estimates it.
+    pub(crate) fn with_tokens(mut self, count: impl Fn(&str) -> usize) -> Self {
+        let count = |message: &Option<Box<RawValue>>| message.as_ref().map(|it| count(it.get()));
+        self.request_tokens = count(&self.request);
+        self.reply_tokens = count(&self.reply);
+        for hop in &mut self.hops {
+            hop.request_tokens = count(&hop.request);
+            hop.result_tokens = count(&hop.result);
+        }
+        self
+    }
+
     /// Returns the number of bytes of the messages.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let length =
             |message: &Option<Box<RawValue>>| message.as_ref().map_or(0, |it| it.get().len());
         let hops = self

@@ -98,6 +98,13 @@ impl Reader for Counted {
                     ("phase", &format!("{:?}", change.phase).to_lowercase()),
                 ]),
             ),
+            Event::Trust(change) => (
+                "mcp_workbench_trust_changes_total",
+                labels(&[
+                    ("toolbox", change.server.toolbox.as_str()),
+                    ("server", change.server.server.as_str()),
+                ]),
+            ),
             Event::Budget(_) => ("mcp_workbench_cut_results_total", String::new()),
             _ => return,
         };
@@ -207,6 +214,9 @@ fn counter_help(name: &str) -> &'static str {
     match name {
         "mcp_workbench_questions_total" => "Questions of servers to clients.",
         "mcp_workbench_approvals_total" => "Calls that waited for an approval, by state.",
+        "mcp_workbench_trust_changes_total" => {
+            "Tool lists that differ from the lock file, and approvals of them."
+        }
         "mcp_workbench_server_changes_total" => "Phases that servers entered.",
         _ => "Results that were cut to their budget.",
     }

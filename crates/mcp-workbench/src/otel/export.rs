@@ -19,7 +19,7 @@ use crate::{
     config::Environment,
     events::{
         Detail, Event, Events, Reader,
-        conventions::{Attribute, BOUNDS, Instrument, Measurement},
+        conventions::{Attribute, BOUNDS, Instrument, Measurement, PORT},
     },
     offload::run_blocking,
 };
@@ -33,10 +33,10 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug, Error)]
 pub(crate) enum TelemetryError {
     #[error(
-        "cannot export telemetry: OTEL_EXPORTER_OTLP_PROTOCOL is `{0}`\n  \
-         hint: only `http/protobuf` is supported"
+        "no telemetry is exported: {name} is `{protocol}`, and only `http/protobuf` is supported\n  \
+         hint: set {name} to `http/protobuf`, and the endpoint to the HTTP port of the collector (usually 4318)"
     )]
-    Protocol(String),
+    Protocol { name: String, protocol: String },
     #[error("cannot export telemetry: {0}\n  hint: check the OTEL_… variables")]
     Exporter(#[from] ExporterBuildError),
 }
@@ -57,7 +57,11 @@ impl Telemetry {
         if !signals.traces && !signals.metrics {
             return Ok(None);
         }
-        check_protocol(environment)?;
+        // Other programs read the same variables, so a protocol of theirs must not keep this one from starting.
+        if let Err(error) = check_protocol(environment) {
+            tracing::warn!("{error}");
+            return Ok(None);
+        }
         let client = EventLoopClient::start();
         let resource = Resource::builder()
             .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
@@ -72,7 +76,7 @@ impl Telemetry {
                 .with_resource(resource.clone())
                 .with_batch_exporter(exporter)
                 .build();
-            let spans = Arc::new(Spans::new(traces.tracer(NAME)));
+            let spans = Arc::new(Spans::new(traces.tracer(NAME), events));
             events.trace_with(Arc::clone(&spans) as _);
             events.subscribe(spans);
             Ok::<_, ExporterBuildError>(traces)
@@ -126,7 +130,10 @@ fn check_protocol(environment: &Environment) -> Result<(), TelemetryError> {
         let protocol = environment.variable(&name).and_then(|it| it.to_str());
         match protocol {
             None | Some("" | "http/protobuf") => {}
-            Some(other) => return Err(TelemetryError::Protocol(other.to_owned())),
+            Some(other) => {
+                let protocol = other.to_owned();
+                return Err(TelemetryError::Protocol { name, protocol });
+            }
         }
     }
     Ok(())
@@ -169,7 +176,10 @@ impl Reader for Measurements {
 }
 
 pub(super) fn value((name, value): Attribute) -> KeyValue {
-    KeyValue::new(name, value.into_owned())
+    match value.parse::<i64>() {
+        Ok(port) if name == PORT => KeyValue::new(name, port),
+        _ => KeyValue::new(name, value.into_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -179,9 +189,31 @@ mod tests {
 
     #[test]
     fn other_protocols_are_refused() {
-        for (protocol, is_valid) in [("http/protobuf", true), ("", true), ("grpc", false)] {
+        for (protocol, is_valid) in [
+            ("http/protobuf", true),
+            ("", true),
+            ("grpc", false),
+            ("http/json", false),
+        ] {
             let environment = environment(&[("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)]);
             assert_eq!(check_protocol(&environment).is_ok(), is_valid, "{protocol}");
         }
+    }
+
+    #[test]
+    fn a_protocol_of_other_programs_does_not_keep_the_workbench_from_starting() {
+        let environment = environment(&[
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4317"),
+            ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "grpc"),
+        ]);
+        let events = Arc::<Events>::default();
+        let started = Telemetry::start(&environment, &events).unwrap();
+        assert!(started.is_none() && !events.is_listened());
+        let warning = check_protocol(&environment).unwrap_err().to_string();
+        assert!(
+            warning.contains("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL is `grpc`"),
+            "{warning}"
+        );
+        assert!(warning.contains("only `http/protobuf`"), "{warning}");
     }
 }

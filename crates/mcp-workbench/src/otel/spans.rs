@@ -1,6 +1,9 @@
 //! Spans: one of kind SERVER for a request of a client, and one of kind CLIENT for each request to a server.
 
-use std::{collections::HashMap, sync::Mutex};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
 
 use ident::ToolName;
 use opentelemetry::{
@@ -11,12 +14,14 @@ use opentelemetry::{
     },
 };
 use opentelemetry_sdk::trace::{SdkTracer, Span};
+use rawjson::RawJson;
 
 use super::export::value;
 use crate::{
+    audit::redact_and_cut,
     events::{
-        Detail, Event, Reader, TracedSpan, Tracer,
-        conventions::{Measurement, hop_details, operation_details, span_name},
+        Detail, Event, Events, Reader, TracedSpan, Tracer,
+        conventions::{ERROR, Measurement, hop_details, operation_details, span_name},
     },
     sync::lock,
     trace::TraceContext,
@@ -24,36 +29,55 @@ use crate::{
 
 /// The most spans at once. Requests are bounded where they are read, so this is only a safeguard.
 const MAX_SPANS: usize = 10_000;
+/// The longest message of an error in the status of a span.
+const MAX_MESSAGE: usize = 200;
 
 /// The spans that have begun and not ended.
 pub(super) struct Spans {
     tracer: SdkTracer,
+    events: Arc<Events>,
     open: Mutex<HashMap<u64, Span>>,
 }
 
 impl Spans {
-    pub(super) fn new(tracer: SdkTracer) -> Self {
+    pub(super) fn new(tracer: SdkTracer, events: &Arc<Events>) -> Self {
         Self {
             tracer,
+            events: Arc::clone(events),
             open: Mutex::default(),
         }
     }
 
     /// Ends the span with the attributes of its measurement, so that both say the same.
-    fn end(&self, trace: Option<&TraceContext>, event: &Event<'_>, details: Vec<KeyValue>) {
+    fn end(&self, trace: Option<&TraceContext>, event: &Event<'_>, end: SpanEnd<'_>) {
         let span = trace.and_then(|trace| lock(&self.open).remove(&trace.span_id));
         let Some(mut span) = span else { return };
         if let Some(measurement) = Measurement::of(event) {
             for attribute in measurement.attributes {
-                if attribute.0 == "error.type" {
-                    span.set_status(Status::error(attribute.1.clone()));
+                if attribute.0 == ERROR {
+                    let message = end.response_error.and_then(|it| self.message(it));
+                    span.set_status(Status::error(message.unwrap_or_default()));
                 }
                 span.set_attribute(value(attribute));
             }
         }
-        span.set_attributes(details);
+        span.set_attributes(end.details);
         span.end();
     }
+
+    /// Returns the message of a JSON-RPC error, without secrets.
+    fn message(&self, error: &RawJson) -> Option<String> {
+        let message = error.member("message")?;
+        let text = message.as_text()?;
+        let secrets = self.events.secrets();
+        Some(redact_and_cut(text, &secrets, MAX_MESSAGE).into_owned())
+    }
+}
+
+/// The parts of a span that its measurement does not have.
+struct SpanEnd<'a> {
+    details: Vec<KeyValue>,
+    response_error: Option<&'a RawJson>,
 }
 
 impl Tracer for Spans {
@@ -65,15 +89,13 @@ impl Tracer for Spans {
                 time,
             } => {
                 let tool = start.tool.map(|it| it.tool.as_str());
-                let is_call = start.method == "tools/call";
-                let target = tool.or(start.target.as_deref().filter(|_| is_call));
-                let name = span_name(&start.method, target);
+                let name = span_name(&start.method, tool, start.target.as_deref());
                 let parent = parent.as_ref().map(|it| &it.0);
                 (name, SpanKind::Server, *time, parent)
             }
             TracedSpan::Hop { hop, parent } => {
                 let tool = hop.tool.as_ref().map(ToolName::as_str);
-                let name = span_name(hop.method, tool);
+                let name = span_name(hop.method, tool, hop.target.as_deref());
                 (name, SpanKind::Client, hop.time, Some(*parent))
             }
         };
@@ -102,12 +124,18 @@ impl Reader for Spans {
         match event {
             Event::OperationEnded(end) => {
                 let details = operation_details(end.operation).into_iter().map(value);
-                self.end(end.operation.trace.as_ref(), event, details.collect());
+                let ended = SpanEnd {
+                    details: details.collect(),
+                    response_error: end.response_error,
+                };
+                self.end(end.operation.trace.as_ref(), event, ended);
             }
             Event::HopEnded(end) => {
-                let details = hop_details(end.hop, end.response_code);
-                let details = details.into_iter().map(value).collect();
-                self.end(end.hop.trace.as_ref(), event, details);
+                let ended = SpanEnd {
+                    details: hop_details(end.hop).into_iter().map(value).collect(),
+                    response_error: end.response_error,
+                };
+                self.end(end.hop.trace.as_ref(), event, ended);
             }
             _ => {}
         }
