@@ -21,12 +21,19 @@ pub enum OfServer {}
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OfTool {}
 
+/// Marks the names of clients in the configuration.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum OfClient {}
+
 /// The name of a toolbox, as the configuration spells it.
 pub type ToolboxName = Name<OfToolbox>;
 /// The name of a server inside its toolbox, as the configuration spells it.
 pub type ServerName = Name<OfServer>;
 /// The name of a tool, as its server spells it.
 pub type ToolName = Name<OfTool>;
+
+/// The name of a client, as the configuration spells it.
+pub type ClientName = Name<OfClient>;
 
 /// The identity of a server. Two toolboxes may use one server name for different servers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -48,8 +48,6 @@ pub(crate) struct ToolRequest {
     /// The definition that the user permitted, if the user was asked. The server's task compares it with the
     /// definition that the server has announced when it sends the call.
     pub consent: Option<Box<Fingerprint>>,
-    /// Set if a script makes the call. The permissions of the server may exclude that.
-    pub by_script: bool,
 }
 
 /// The SHA-256 digest of a tool's definition.
@@ -83,35 +81,54 @@ pub(crate) struct CallContext {
     pub meta: Option<RawJson>,
     /// The caller's answers to the questions of an earlier attempt.
     pub retry: Option<Box<Retry>>,
-    /// The progress that was reported to the caller.
-    pub progress: ReportedProgress,
-    /// The operation that the call belongs to, while anybody listens to the event stream.
-    pub span: Option<Box<CallSpan>>,
+    /// Reports about it while it runs.
+    pub reports: CallReports,
 }
 
-/// The progress that was reported to a caller. A call that is repeated because its server asked for input starts from
-/// zero at its server. The caller sees one call, whose progress must only grow. Most calls report none, so it is
-/// boxed.
+/// The reports about a call while it runs: its progress to the caller, and its operation to the event stream. Most calls
+/// have neither, and calls are moved often, so both are in one box.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct ReportedProgress(Option<Box<ReportedValues>>);
+pub(crate) struct CallReports(Option<Box<ReportState>>);
 
 #[derive(Debug, Clone, Default, PartialEq)]
-struct ReportedValues {
-    /// The last progress before the call was repeated.
+struct ReportState {
+    span: Option<CallSpan>,
+    /// The last progress before the call was repeated. A call that is repeated because its server asked for input starts
+    /// from zero at its server. The caller sees one call, whose progress must only grow.
     before: Option<f64>,
     now: Option<f64>,
 }
 
-impl ReportedProgress {
+impl CallReports {
+    /// Returns the reports of a call that belongs to an operation, if it does.
+    pub(crate) fn of(span: Option<CallSpan>) -> Self {
+        Self(span.map(|span| {
+            Box::new(ReportState {
+                span: Some(span),
+                ..ReportState::default()
+            })
+        }))
+    }
+
+    /// Returns the operation that the call belongs to, while anybody listens to the event stream.
+    pub(crate) fn span(&self) -> Option<&CallSpan> {
+        self.0.as_ref()?.span.as_ref()
+    }
+
+    /// Sets the operation that the call belongs to.
+    pub(crate) fn set_span(&mut self, span: CallSpan) {
+        self.0.get_or_insert_default().span = Some(span);
+    }
+
     /// Marks that the call is about to be repeated.
     pub(crate) fn restart(&mut self) {
-        if let Some(values) = &mut self.0 {
-            values.before = values.now;
+        if let Some(state) = &mut self.0 {
+            state.before = state.now;
         }
     }
 
-    /// Records a report. Returns false if it is not above the progress that was reported before the call was
-    /// repeated.
+    /// Records the progress of a report. Returns false if it is not above the progress that was reported before the call
+    /// was repeated.
     pub(crate) fn record(&mut self, report: &RawJson) -> bool {
         let progress = report
             .member("progress")
@@ -119,11 +136,11 @@ impl ReportedProgress {
         let Some(progress) = progress else {
             return true;
         };
-        let values = self.0.get_or_insert_default();
-        if values.before.is_some_and(|before| progress <= before) {
+        let state = self.0.get_or_insert_default();
+        if state.before.is_some_and(|before| progress <= before) {
             return false;
         }
-        values.now = Some(progress);
+        state.now = Some(progress);
         true
     }
 }
@@ -148,6 +165,11 @@ pub(crate) trait ClientHandle: Send + Sync {
     /// workbench.
     fn is_local(&self) -> bool {
         matches!(self.principal(), Principal::Local | Principal::Attached(_))
+    }
+
+    /// Returns the name that the authorization server has for the user of the client.
+    fn user(&self) -> Option<Arc<str>> {
+        None
     }
 
     /// Returns the name and the version that the client reports.
@@ -179,8 +201,13 @@ pub(crate) trait ClientHandle: Send + Sync {
         None
     }
 
+    /// Returns the id of the session that the workbench gave the client, over HTTP in the legacy era.
+    fn session(&self) -> Option<Arc<str>> {
+        None
+    }
+
     /// Returns the operation of a request that is not a tool call, while anybody listens to the event stream.
-    fn span(&self) -> Option<Box<CallSpan>> {
+    fn span(&self) -> Option<CallSpan> {
         None
     }
 
@@ -254,8 +281,22 @@ pub(crate) enum Principal {
     Attached(u64),
     /// Anyone who connects over HTTP where no token is required.
     Anybody,
-    /// The holder of the token with this number.
-    Holder(usize),
+    /// The holder of a token, by a digest of the token and its client that is the same in every process.
+    Holder(u128),
+    /// A user of the authorization server, by a digest that is the same in every process.
+    User([u8; 16]),
+}
+
+impl Principal {
+    /// Returns the text that sealed and stored values are bound to; `None` if there is one client only, or anybody may be it.
+    pub(crate) fn holder(self) -> Option<String> {
+        match self {
+            Self::Local | Self::Anybody => None,
+            Self::Attached(number) => Some(format!("client {number}")),
+            Self::Holder(digest) => Some(format!("token {digest:032x}")),
+            Self::User(digest) => Some(format!("user {:032x}", u128::from_be_bytes(digest))),
+        }
+    }
 }
 
 /// The owner of state that is stored for a client: its principal, or the session if the principal could be anybody.
@@ -269,6 +310,17 @@ pub(crate) enum Owner {
 }
 
 impl Owner {
+    /// Returns the text that values in the store are bound to; `None` if other processes do not know the owner.
+    pub(crate) fn shared(self) -> Option<String> {
+        match self {
+            Self::Principal(Principal::Anybody) => Some("anybody".to_owned()),
+            Self::Principal(principal @ (Principal::Holder(_) | Principal::User(_))) => {
+                principal.holder()
+            }
+            Self::Principal(Principal::Local | Principal::Attached(_)) | Self::Session(_) => None,
+        }
+    }
+
     /// Returns the owner of state that is stored for a client.
     pub(crate) fn of(principal: Principal, era: Era, client: ClientId) -> Self {
         match (principal, era) {
@@ -402,6 +454,22 @@ impl ClientCapabilities {
                 text.raw(name, &value)
             });
         text.finish()
+    }
+
+    /// Returns the capabilities that a legacy server gets at `initialize`, which hold for as long as it runs. A modern client
+    /// may declare different ones in its next request, so roots and forms are added; a question that the request does not
+    /// support is refused.
+    pub(crate) fn announced(&self, era: Era) -> RawJson {
+        let nothing = || ObjectText::new().finish();
+        let mut announced = self.common();
+        if era == Era::Modern && self.get(Question::Elicitation).is_none() {
+            let forms = ObjectText::new().raw("form", &nothing()).finish();
+            announced = announced.with_member(Question::Elicitation.capability(), &forms);
+        }
+        if era == Era::Modern && self.get(Question::Roots).is_none() {
+            announced = announced.with_member(Question::Roots.capability(), &nothing());
+        }
+        announced
     }
 
     /// Returns the declared extensions other than tasks, if there are any.

@@ -10,17 +10,22 @@ pub(crate) fn nearest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {
+    nearest_few(name, candidates, 1).first().copied()
+}
+
+/// Returns the candidates that `name` is probably a misspelling of, the nearest first, at most `limit` of them.
+pub(crate) fn nearest_few<'a>(
+    name: &str,
+    candidates: impl Iterator<Item = &'a str>,
+    limit: usize,
+) -> Vec<&'a str> {
     let wanted = FoldedName::of(name);
-    let mut best: Option<(usize, &'a str)> = None;
-    for candidate in candidates.filter(|candidate| *candidate != name) {
-        let Some(distance) = wanted.distance(&FoldedName::of(candidate)) else {
-            continue;
-        };
-        if best.is_none_or(|(least, _)| distance < least) {
-            best = Some((distance, candidate));
-        }
-    }
-    best.map(|(_, candidate)| candidate)
+    let candidates = candidates.filter(|candidate| *candidate != name);
+    let near = candidates.filter_map(|it| Some((wanted.distance(&FoldedName::of(it))?, it)));
+    let mut near: Vec<(usize, &'a str)> = near.collect();
+    near.sort_by_key(|(distance, _)| *distance);
+    near.truncate(limit);
+    near.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
 /// A name without the parts that people get wrong most easily: case and separators.
@@ -120,6 +125,16 @@ mod tests {
             nearest("reader_a", ["reader_b", "reader_c"].into_iter()),
             Some("reader_b")
         );
+    }
+
+    #[test]
+    fn the_nearest_few_are_in_order() {
+        let known = ["list_pulls", "list_issue", "listissues", "get_issue"];
+        assert_eq!(
+            nearest_few("list_isues", known.into_iter(), 2),
+            ["listissues", "list_issue"]
+        );
+        assert_eq!(nearest_few("x", known.into_iter(), 2), [""; 0]);
     }
 
     #[test]

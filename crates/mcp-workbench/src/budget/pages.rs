@@ -25,7 +25,7 @@ impl Pages {
     }
 
     /// Divides a text into pages, the first of which ends at `first`.
-    pub(super) fn after(text: &str, first: usize, characters: usize, syntax: Syntax) -> Self {
+    pub(crate) fn after(text: &str, first: usize, characters: usize, syntax: Syntax) -> Self {
         let mut starts = vec![0];
         let mut at = first;
         while at < text.len() {
@@ -34,6 +34,11 @@ impl Pages {
         }
         starts.shrink_to_fit();
         Self { starts }
+    }
+
+    /// Returns the end of the first page of the text that was divided.
+    pub(crate) fn first_end(&self, text: &str) -> usize {
+        self.starts.get(1).copied().unwrap_or(text.len())
     }
 
     pub(crate) fn count(&self) -> usize {

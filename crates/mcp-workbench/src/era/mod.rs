@@ -42,6 +42,10 @@ pub(crate) const EXTENSIONS: &str = "extensions";
 /// The capability that has experimental features of either side, by their names.
 pub(crate) const EXPERIMENTAL: &str = "experimental";
 pub(crate) const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+/// The extension of skills.
+pub(crate) const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
+/// The extension of user interfaces, MCP Apps.
+pub(crate) const UI_EXTENSION: &str = "io.modelcontextprotocol/ui";
 
 /// The era of a client or a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

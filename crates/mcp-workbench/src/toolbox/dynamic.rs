@@ -62,6 +62,11 @@ impl Registry {
         names.iter().any(|it| it == name)
     }
 
+    /// Returns true if every client accepts a name as it is.
+    pub(crate) fn fits(&self, name: &str) -> bool {
+        fits(name, self.limit)
+    }
+
     /// Returns the number of assigned names.
     pub(crate) fn len(&self) -> usize {
         self.names().by_name.len()

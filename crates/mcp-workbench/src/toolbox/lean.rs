@@ -17,6 +17,10 @@ pub(crate) fn line(tool: &ToolDefinition, detail: Detail) -> String {
     let mut text = shown_name(tool.name.as_str()).into_owned();
     if detail == Detail::Signature {
         text.push_str(&parameters(&tool.definition));
+        if let Some(shape) = tool.shape.signature() {
+            text.push(' ');
+            text.push_str(&shape);
+        }
     }
     if detail != Detail::Names
         && let Some(sentence) = sentence(&tool.definition)
@@ -143,6 +147,11 @@ fn remarks(opened: &Opened) -> String {
     }
     for (server, list) in &opened.catalogue {
         let server = shown_name(server.as_str());
+        for skill in &list.skills {
+            let description = sentence_of(&skill.description, MAX_INSTRUCTION_CHARACTERS);
+            let (name, uri) = (visible(&skill.name), visible(&skill.uri));
+            text.push_str(&format!("skill: {server} {name} ({uri}): {description}\n"));
+        }
         for withheld in &list.withheld {
             let (tool, reason) = (shown_name(&withheld.tool), visible(&withheld.reason));
             text.push_str(&format!("withheld: {server} {tool}: {reason}\n"));

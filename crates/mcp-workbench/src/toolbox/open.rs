@@ -94,6 +94,14 @@ impl Toolbox {
         }
     }
 
+    /// Lets go of its servers, because its client has ended.
+    pub(crate) fn close(&self) {
+        let config = Arc::clone(&self.contents().config);
+        let closed = Contents::new(config, Arc::clone(&self.pool));
+        self.contents.send_replace(Arc::new(closed));
+        *self.last_opened() = None;
+    }
+
     /// Returns whether the configuration has changed since the last open.
     pub(crate) fn is_outdated(&self) -> bool {
         let contents = self.contents();
@@ -294,6 +302,7 @@ mod tests {
         config::{Environment, parse},
         downstream::test_client::TestClient,
         era::Era,
+        oauth::CredentialOwner,
     };
 
     /// Creates a toolbox with one remote server.
@@ -304,7 +313,11 @@ mod tests {
         );
         let environment = Environment::new([], "/start".into(), None);
         let loaded = parse(&text, Path::new("c.json"), &environment).unwrap();
-        let pool = Arc::new(Pool::new(&loaded.config, &Arc::default()));
+        let pool = Arc::new(Pool::new(
+            &loaded.config,
+            CredentialOwner::Machine,
+            &Arc::default(),
+        ));
         Toolbox::new(Arc::clone(&loaded.config.toolboxes["dev"]), pool)
     }
 

@@ -42,6 +42,22 @@ impl Opened {
         }
     }
 
+    /// Returns the toolbox without the tools that are for user interfaces only.
+    pub(crate) fn for_model(self: Arc<Self>) -> Arc<Self> {
+        if !self.catalogue.iter().any(|(_, list)| list.has_app_only()) {
+            return self;
+        }
+        let catalogue = self.catalogue.iter();
+        let catalogue =
+            catalogue.map(|(server, list)| (server.clone(), Arc::new(list.for_model())));
+        Arc::new(Self::new(
+            Arc::clone(&self.config),
+            catalogue.collect(),
+            self.connected,
+            self.failures.clone(),
+        ))
+    }
+
     pub(crate) fn name(&self) -> &ToolboxName {
         &self.config.name
     }

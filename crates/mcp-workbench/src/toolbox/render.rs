@@ -27,6 +27,15 @@ struct WithheldTool<'a> {
     reason: &'a str,
 }
 
+/// A skill, as the result lists it.
+#[derive(Serialize)]
+struct NamedSkill<'a> {
+    server: &'a str,
+    name: &'a str,
+    description: &'a str,
+    uri: &'a str,
+}
+
 /// The maximum size of the definitions in one answer. Servers share it, so that none can push out the tools of
 /// another.
 const MAX_LISTED_BYTES: usize = 16 * 1024 * 1024;
@@ -260,6 +269,18 @@ fn write_extras(text: &mut Vec<u8>, shown: &Shown<'_>) {
     write_extra(text, "_errors", errors.is_empty(), &errors);
     write_extra(text, "withheld", withheld.is_empty(), &withheld);
     write_extra(text, "notices", notices.is_empty(), &notices);
+    let skills: Vec<NamedSkill<'_>> = catalogue
+        .iter()
+        .flat_map(|(server, list)| {
+            list.skills.iter().map(move |skill| NamedSkill {
+                server: server.as_str(),
+                name: &skill.name,
+                description: &skill.description,
+                uri: &skill.uri,
+            })
+        })
+        .collect();
+    write_extra(text, "skills", skills.is_empty(), &skills);
     write_extra(text, "instructions", instructions.is_empty(), &instructions);
 }
 

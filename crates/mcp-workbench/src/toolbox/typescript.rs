@@ -6,7 +6,7 @@ use std::fmt::Write;
 use rawjson::RawJson;
 use serde_json::{Map, Value};
 
-use crate::visible::visible;
+use crate::{downstream::ToolDefinition, visible::visible};
 
 /// The depth to which types are written.
 const MAX_DEPTH: usize = 6;
@@ -20,9 +20,15 @@ pub(crate) fn arguments_type(definition: &RawJson) -> String {
     of_member(definition, "inputSchema").unwrap_or_else(|| "Record<string, unknown>".to_owned())
 }
 
-/// Returns the type of a tool's result, which few servers declare.
-pub(crate) fn result_type(definition: &RawJson) -> String {
-    of_member(definition, "outputSchema").unwrap_or_else(|| UNKNOWN.to_owned())
+/// Returns the type of a tool's result: the one that its server declares, which few do, or the shape of earlier results.
+pub(crate) fn result_type(tool: &ToolDefinition) -> String {
+    declared_type(&tool.definition)
+        .or_else(|| tool.shape.typescript())
+        .unwrap_or_else(|| UNKNOWN.to_owned())
+}
+
+fn declared_type(definition: &RawJson) -> Option<String> {
+    of_member(definition, "outputSchema")
 }
 
 fn of_member(definition: &RawJson, name: &str) -> Option<String> {
@@ -86,7 +92,7 @@ impl Types<'_> {
             "array" => {
                 let items = rules.get("items");
                 let items = items.map_or_else(|| UNKNOWN.to_owned(), |it| self.of(it, depth + 1));
-                if items.contains([' ', '|', '&']) && !items.starts_with('{') {
+                if items.contains(' ') && !is_one_object(&items) {
                     format!("({items})[]")
                 } else {
                     format!("{items}[]")
@@ -130,6 +136,20 @@ impl Types<'_> {
         first.append(&mut second);
         format!("{{ {} }}", first.join("; "))
     }
+}
+
+/// Returns whether a type is one object, and not the beginning of a union.
+fn is_one_object(text: &str) -> bool {
+    let mut depth = 0_usize;
+    let end = text.find(|character| {
+        match character {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    });
+    end.is_some_and(|end| end > 0 && end + 1 == text.len())
 }
 
 /// Returns a key as it is written in a type.
@@ -204,6 +224,12 @@ mod tests {
                 "{ a?: 1 }[]",
             ),
             (
+                json!({"type": "array", "items": {"anyOf": [
+                    {"type": "object", "properties": {"a": {"const": 1}}},
+                    {"type": "object", "properties": {"b": {"const": 2}}}]}}),
+                "({ a?: 1 } | { b?: 2 })[]",
+            ),
+            (
                 json!({"anyOf": [{"type": "string"}, {"type": "string"}, {"type": "number"}]}),
                 "string | number",
             ),
@@ -222,9 +248,13 @@ mod tests {
         ];
         for (schema, expected) in cases {
             let definition = RawJson::of(&json!({"name": "t", "outputSchema": schema}));
-            assert_eq!(result_type(&definition), expected, "{schema}");
+            assert_eq!(
+                declared_type(&definition).as_deref(),
+                Some(expected),
+                "{schema}"
+            );
         }
-        assert_eq!(result_type(&RawJson::of(&json!({"name": "t"}))), "unknown");
+        assert_eq!(declared_type(&RawJson::of(&json!({"name": "t"}))), None);
         let long = json!({"inputSchema": {"enum": (0..500).collect::<Vec<_>>()}});
         assert!(arguments_type(&RawJson::of(&long)).starts_with("unknown /*"));
     }

@@ -242,6 +242,15 @@ pub fn request<'a>(id: u64, method: &'a str, params: impl Into<Params<'a>>) -> F
     Outgoing::Request { id, method, params }.into_frame()
 }
 
+/// Returns a request under an id that is not a number.
+pub(crate) fn named_request(id: &RequestId, method: &str, params: &RawJson) -> Frame {
+    let mut head = Vec::with_capacity(USUAL_BYTES + id.as_json().as_bytes().len());
+    begin(&mut head, id.as_json().as_bytes(), br#","method":"#);
+    write_string(&mut head, method);
+    head.extend_from_slice(br#","params":"#);
+    Frame::spliced(head, params)
+}
+
 fn write_request(text: &mut Vec<u8>, id: u64, method: &str, params: &Params<'_>) -> Option<Bytes> {
     text.extend_from_slice(BEGINNING);
     write_json(text, &id);

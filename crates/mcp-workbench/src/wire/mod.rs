@@ -15,7 +15,7 @@ mod repair;
 mod sse;
 
 pub use compose::{Frame, error, notification, request, result};
-pub(crate) use compose::{MetaText, Outgoing, Params, error_as_sent};
+pub(crate) use compose::{MetaText, Outgoing, Params, error_as_sent, named_request};
 pub use lines::{Line, LineFramer, MAX_FRAME_BYTES};
 pub(crate) use marks::ResultMarks;
 pub use message::{Answer, Message, ParseError, Request, RequestId, Response};

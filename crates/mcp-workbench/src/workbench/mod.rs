@@ -7,6 +7,8 @@
 pub(crate) mod call;
 mod filters;
 mod finder;
+mod following;
+mod observation;
 mod registered;
 mod reload;
 mod results;
@@ -14,11 +16,14 @@ mod sharing;
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex, Weak},
+    sync::{
+        Arc, Mutex, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
-use ident::{ServerIdentifier, ToolIdentifier, ToolboxName};
+use ident::{ClientName, ServerIdentifier, ToolIdentifier, ToolboxName};
 use indexmap::IndexMap;
 use rawjson::RawJson;
 use search::{Explanation, Query};
@@ -26,24 +31,24 @@ use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    audit::AuditLog,
-    call::{ClientHandle, ClientId, Owner, Principal},
-    config::{Config, MetaTool, ToolMode},
-    downstream::{Events as ServerEvents, Pool, ServerHandle, Status, ToolList, ViewId},
+    call::{ClientCapabilities, ClientHandle, ClientId, Owner, Principal},
+    config::{Config, Limits, MetaTool, ToolMode},
+    downstream::{ClientKind, Events as ServerEvents, Pool, ServerHandle, ViewId},
+    era::Era,
     events::Events,
     jq::Filter,
     lock::{Pins, Scope},
     native::{Native, OpenLists, OpenServer},
+    oauth::{CredentialOwner, UserCredentials},
     offload::{offload, run_blocking},
     scripts::Scripts,
-    sync::lock,
     toolbox::{ChangedFiles, Links, OpenError, Opened, Registry, Toolbox, registered_definition},
 };
 
 pub(crate) use call::Sent;
 pub(crate) use call::{
-    CallFailure, CallReply, CallStart, LookupError, Mode, ReadyCall, Select, Settled, ToolCall,
-    ToolNames, WaitingCall,
+    CallFailure, CallReply, CallStart, ClientRequest, LookupError, Mode, ReadyCall, Select,
+    Settled, ToolCall, ToolNames, WaitingCall,
     approvals::{Approvals, Decision, NotPending, PendingApproval},
     budget::{Origin, count, fit, fit_page},
 };
@@ -52,17 +57,21 @@ use filters::Filters;
 pub(crate) use filters::SelectError;
 use finder::{Finder, SEARCH_WAIT};
 pub(crate) use finder::{FoundTool, Search};
-use registered::{register, withheld};
+use following::follow;
+pub(crate) use observation::Observation;
+pub(crate) use registered::NamedTool;
+use registered::{RegisteredTool, register};
 pub(crate) use reload::{ApplyConfigError, ConfigChanges};
-pub(crate) use results::{PageError, Results, StoredResult};
+pub(crate) use results::{PageError, Results, StoredResult, find_result};
+pub(crate) use sharing::{OwnServer, own_servers};
 
 /// The state that one process serves.
 pub(crate) struct Workbench {
     this: Weak<Self>,
     now: watch::Sender<Arc<Snapshot>>,
     pool: Arc<Pool>,
-    /// The names of registered tools, in dynamic mode.
-    registry: Option<Registry>,
+    /// The names of registered tools: in dynamic mode of all, otherwise of those with a user interface.
+    registry: Registry,
     /// The toolbox of native mode.
     native: Option<Native>,
     /// The prompts and resources of open toolboxes, in the other modes.
@@ -73,10 +82,8 @@ pub(crate) struct Workbench {
     finder: Finder,
     /// The stored results of which clients got a part.
     results: Results,
-    /// The event stream.
-    observed: Arc<Events>,
+    observation: Observation,
     filters: Filters,
-    audit: AuditLog,
     /// The workers for scripts.
     scripts: Scripts,
     /// The consents that are valid for longer than one call.
@@ -85,10 +92,16 @@ pub(crate) struct Workbench {
     tools_changed: watch::Sender<u64>,
     /// Counts the changes of the meta-tools' definitions.
     definitions_changed: watch::Sender<u64>,
+    /// Counts the changes of the tools that only clients with MCP Apps see.
+    apps_changed: watch::Sender<u64>,
     /// Cancelled when no more changes are announced.
     announcing_end: CancellationToken,
     /// The numbers of the servers whose lists are followed.
     followed: Mutex<HashSet<u64>>,
+    /// The workbenches of users with this configuration.
+    users: Mutex<Vec<Weak<Self>>>,
+    /// The changes of the lock file that were applied.
+    lock_changes: AtomicU64,
 }
 
 /// The configuration with its toolboxes at one moment.
@@ -100,24 +113,55 @@ struct Snapshot {
 
 impl Workbench {
     /// Creates the workbench of the only client, or of the first client of a process. No server is started.
-    pub(crate) fn new(config: Arc<Config>) -> Arc<Self> {
-        let events = Arc::<Events>::default();
-        let pool = Pool::new(&config, &events);
-        Self::with_pool(config, pool, events)
+    pub(crate) fn new(config: Arc<Config>, owner: CredentialOwner) -> Arc<Self> {
+        let observation = Observation::default();
+        let pool = Pool::new(&config, owner, &observation.events);
+        Self::with_pool(config, pool, observation)
     }
 
-    /// Creates the workbench of a client that shares servers with the other clients of the process.
-    pub(crate) fn for_client(config: Arc<Config>, pool: &Pool) -> Arc<Self> {
-        let pool = pool.for_client(&config);
+    /// Creates the workbench of a client of the configuration, next to that of everybody. They share the servers that are
+    /// defined alike, and whoever observes one observes both.
+    pub(crate) fn beside(&self, config: Arc<Config>) -> Arc<Self> {
+        let pool = self.pool.for_client(&config, ClientKind::Client);
+        Self::sharing(config, pool, self.observation.beside())
+    }
+
+    /// Creates the workbench of a user, next to the one that has the user's configuration and follows its changes.
+    pub(crate) fn for_user(&self, user: &Arc<UserCredentials>) -> Arc<Self> {
+        let config = self.config();
+        let pool = self.pool.for_user(&config, user);
+        let workbench = Self::sharing(config, pool, self.observation.beside());
+        sharing::add_user(self, &workbench);
+        workbench
+    }
+
+    /// Creates the workbench of a client that shares servers with the other clients of the process. Whoever observes one of them
+    /// observes all.
+    pub(crate) fn for_client(
+        config: Arc<Config>,
+        pool: &Pool,
+        kind: ClientKind,
+        observation: &Observation,
+    ) -> Arc<Self> {
+        let pool = pool.for_client(&config, kind);
+        Self::sharing(config, pool, observation.beside())
+    }
+
+    /// Returns the pool, which also has what all workbenches of the process have in common.
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    fn sharing(config: Arc<Config>, pool: Pool, observation: Observation) -> Arc<Self> {
         let kept = pool.kept();
-        let workbench = Self::with_pool(config, pool, Arc::default());
+        let workbench = Self::with_pool(config, pool, observation);
         let separating = sharing::separate_kept(Arc::downgrade(&workbench), kept);
         workbench.spawn(separating);
         workbench
     }
 
-    fn with_pool(config: Arc<Config>, pool: Pool, events: Arc<Events>) -> Arc<Self> {
-        events.renew(&config);
+    fn with_pool(config: Arc<Config>, pool: Pool, observation: Observation) -> Arc<Self> {
+        observation.renew(&config);
         let pool = Arc::new(pool);
         let toolboxes = config.toolboxes.iter().map(|(name, toolbox)| {
             let toolbox = Toolbox::new(Arc::clone(toolbox), Arc::clone(&pool));
@@ -125,46 +169,56 @@ impl Workbench {
         });
         let toolboxes: IndexMap<_, _> = toolboxes.collect();
         let limit = config.tool_name_limit;
-        let audit = AuditLog::new(&config, &events);
-        let (registry, native) = match &config.tool_mode {
-            ToolMode::Proxy => (None, None),
-            ToolMode::Dynamic => (Some(Registry::new(limit)), None),
-            ToolMode::Native(name) => {
-                let toolbox = toolboxes.get(name).map(Arc::clone);
-                (
-                    None,
-                    toolbox.map(|it| Native::new(it, limit, pool.events())),
-                )
-            }
+        let native = match &config.tool_mode {
+            ToolMode::Proxy | ToolMode::Dynamic => None,
+            ToolMode::Native(name) => toolboxes.get(name).map(Arc::clone),
         };
+        let native = native.map(|it| Native::new(it, limit, pool.events()));
         let results = Results::new(&config);
         let filters = Filters::new(&config);
         let now = Snapshot { config, toolboxes };
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             now: watch::channel(Arc::new(now)).0,
-            registry,
+            registry: Registry::new(limit),
             native,
             open_lists: OpenLists::new(limit, pool.events()),
             links: Links::default(),
             finder: Finder::default(),
             results,
-            observed: events,
+            consents: Consents::new(Arc::clone(&observation.approvals)),
+            observation,
             filters,
-            audit,
             scripts: Scripts::new(pool.processes()),
-            consents: Consents::default(),
             tools_changed: watch::channel(0).0,
             definitions_changed: watch::channel(0).0,
+            apps_changed: watch::channel(0).0,
             announcing_end: CancellationToken::new(),
             followed: Mutex::default(),
+            users: Mutex::default(),
+            lock_changes: AtomicU64::new(pool.pins().known_changes()),
             pool,
         })
+    }
+
+    /// Records the capabilities of the only client of this workbench. They decide which servers it shares with others.
+    pub(crate) fn declare(&self, capabilities: &ClientCapabilities, era: Era) {
+        self.pool.declare(capabilities, era);
     }
 
     /// Returns the current configuration.
     pub(crate) fn config(&self) -> Arc<Config> {
         Arc::clone(&self.now.borrow().config)
+    }
+
+    /// Returns the limits of each of its principals over HTTP.
+    pub(crate) fn limits(&self) -> Limits {
+        self.now.borrow().config.limits
+    }
+
+    /// Returns the name of the client that the configuration was made for.
+    pub(crate) fn client_name(&self) -> Option<ClientName> {
+        self.now.borrow().config.client.clone()
     }
 
     /// Returns the toolbox of this name.
@@ -191,22 +245,26 @@ impl Workbench {
         let opened = toolbox.open(client, self.config().open_wait).await;
         if self.native.is_some() {
             // Followed even if the open fails, because servers that are still starting come up later.
-            self.follow(toolbox);
+            follow(self, toolbox);
         }
         let opened = opened?;
+        follow(self, toolbox);
         self.pool.record_soon();
         if self.native.is_none() {
-            for (family, server) in self.open_lists.announce(&self.open_servers()) {
-                self.pool.announce(&server, &[family]);
+            let new = self.open_lists.announce(&self.open_servers());
+            for (family, server) in &new.lists {
+                self.pool.announce(server, &[*family]);
+            }
+            if new.has_ui {
+                self.apps_changed.send_modify(|changes| *changes += 1);
             }
         }
-        if let Some(registry) = &self.registry {
-            let before = registry.len();
-            register(registry, toolbox);
-            if registry.len() > before {
+        if self.is_dynamic() {
+            let before = self.registry.len();
+            register(&self.registry, toolbox);
+            if self.registry.len() > before {
                 self.tools_changed.send_modify(|changes| *changes += 1);
             }
-            self.follow(toolbox);
         }
         Ok(opened)
     }
@@ -324,7 +382,7 @@ impl Workbench {
         config: Config,
         files: &ChangedFiles,
     ) -> Result<ConfigChanges, ApplyConfigError> {
-        reload::reload(self, config, files)
+        reload::reload_with_users(self, config, files)
     }
 
     pub(crate) fn pins(&self) -> &Arc<Pins> {
@@ -343,8 +401,10 @@ impl Workbench {
     /// start.
     pub(crate) async fn apply_lock_file(&self) {
         let pins = Arc::clone(self.pool.pins());
-        let is_changed = run_blocking(move || pins.is_changed()).await;
-        if is_changed.unwrap_or_default() {
+        let Ok(changes) = run_blocking(move || pins.changes()).await else {
+            return;
+        };
+        if self.lock_changes.swap(changes, Ordering::Relaxed) != changes {
             tracing::info!("the lock file changed; comparing the tools with it again");
             let now = Arc::clone(&self.now.borrow());
             for toolbox in now.toolboxes.values() {
@@ -357,6 +417,11 @@ impl Workbench {
     pub(crate) fn forget_client(&self, client: ClientId) {
         self.consents.forget(client);
         self.links.forget_client(Owner::Session(client));
+    }
+
+    /// Removes the consents of a run of a script that has ended.
+    pub(crate) fn forget_run(&self, run: &Arc<str>) {
+        self.consents.forget_run(run);
     }
 
     /// Returns the links to resources in results.
@@ -424,12 +489,12 @@ impl Workbench {
 
     /// Returns the calls that wait for a decision.
     pub(crate) fn approvals(&self) -> &Arc<Approvals> {
-        self.consents.approvals()
+        &self.observation.approvals
     }
 
     /// Returns the event stream.
     pub(crate) fn observed(&self) -> &Arc<Events> {
-        &self.observed
+        &self.observation.events
     }
 
     /// Subscribes to the events that servers send from now on.
@@ -437,48 +502,34 @@ impl Workbench {
         self.pool.events()
     }
 
-    /// Returns whether tools are registered on the workbench itself.
+    /// Returns whether all tools are registered on the workbench itself.
     pub(crate) fn is_dynamic(&self) -> bool {
-        self.registry.is_some()
+        self.now.borrow().config.tool_mode == ToolMode::Dynamic
     }
 
-    /// Returns the tool that is registered under a name, or the withheld tool that would have it, so that a call gets
-    /// the reason.
-    pub(crate) fn registered(&self, name: &str) -> Option<ToolIdentifier> {
-        let registry = self.registry.as_ref()?;
-        registry.lookup(name).or_else(|| {
-            let now = Arc::clone(&self.now.borrow());
-            let mut withheld = now.toolboxes.values().flat_map(|it| withheld(it));
-            withheld.find(|tool| registry.could_name(tool, name))
-        })
+    /// Returns the tool that a client means by a name that is not a meta-tool's.
+    pub(crate) fn named(&self, name: &str, client: &dyn ClientHandle) -> NamedTool {
+        registered::named(self, name, client)
     }
 
     /// Returns the definition of the tool that is registered under a name, as its server sent it.
     pub(crate) fn registered_tool(&self, name: &str) -> Option<RawJson> {
-        let tool = self.registry.as_ref()?.lookup(name)?;
-        let catalogue = self.toolbox(tool.toolbox.as_str())?.catalogue();
-        let mut lists = catalogue.lists().iter();
-        let (_, list) = lists.find(|(server, _)| *server == tool.server)?;
-        Some(list.get(tool.tool.as_str())?.definition.clone())
+        registered::definition(self, name)
     }
 
-    /// Returns the definitions of all registered tools, in the order of the file.
-    pub(crate) async fn registered_definitions(&self) -> Vec<RawJson> {
-        let Some(registry) = &self.registry else {
-            return Vec::new();
-        };
-        let now = Arc::clone(&self.now.borrow());
-        let toolboxes = now.toolboxes.values();
-        let tools = toolboxes.flat_map(|toolbox| register(registry, toolbox));
-        let tools: Vec<(Arc<str>, ToolIdentifier, RawJson)> = tools.collect();
-        let sizes = tools
-            .iter()
-            .map(|(_, _, definition)| definition.as_bytes().len());
+    /// Returns the definitions of the registered tools that a client sees, in the order of the file.
+    pub(crate) async fn registered_definitions(&self, client: &dyn ClientHandle) -> Vec<RawJson> {
+        let tools = registered::shown(self, client);
+        let sizes = tools.iter().map(|it| it.definition.as_bytes().len());
         let bytes = sizes.sum();
         offload(bytes, move || {
-            let definitions = tools.iter();
-            let definitions = definitions
-                .map(|(name, tool, definition)| registered_definition(name, tool, definition));
+            let definitions = tools.iter().map(
+                |RegisteredTool {
+                     name,
+                     tool,
+                     definition,
+                 }| { registered_definition(name, tool, definition) },
+            );
             definitions.collect()
         })
         .await
@@ -492,6 +543,11 @@ impl Workbench {
     /// Returns a counter of the changes of the meta-tools' definitions.
     pub(crate) fn definitions_changed(&self) -> watch::Receiver<u64> {
         self.definitions_changed.subscribe()
+    }
+
+    /// Returns a counter of the changes of the tools that only clients with MCP Apps see.
+    pub(crate) fn apps_changed(&self) -> watch::Receiver<u64> {
+        self.apps_changed.subscribe()
     }
 
     /// Spawns a task that runs as long as the servers. It must end when changes are no longer announced.
@@ -519,59 +575,17 @@ impl Workbench {
         self.stop_announcing();
         self.scripts.shut_down();
         self.pool.shut_down(since).await;
-        self.audit.close().await;
+        self.observation.close().await;
     }
 
     /// Ends the workbench of a client that has gone. Servers that no other client uses are stopped with it.
-    pub(crate) async fn leave(&self) {
-        self.stop_announcing();
-        self.audit.close().await;
+    pub(crate) fn leave(&self) {
+        sharing::close(self);
     }
 
-    /// Replaces the servers that are kept for another client, because they ask back.
-    fn separate(&self) {
-        let now = Arc::clone(&self.now.borrow());
-        for toolbox in now.toolboxes.values() {
-            toolbox.separate();
-            if self.registry.is_some() && toolbox.opened().is_some() {
-                self.follow(toolbox);
-            }
-        }
-    }
-
-    /// Watches the servers of an open toolbox for changes of their lists.
-    fn follow(&self, toolbox: &Toolbox) {
-        for server in toolbox.contents().servers().values() {
-            if lock(&self.followed).insert(server.number()) {
-                let changes = self.tools_changed.clone();
-                let known = server.status().tools;
-                let following = follow_list(server.updates(), known, changes);
-                let end = self.announcing_end.clone();
-                self.pool.spawn(async move {
-                    end.run_until_cancelled(following).await;
-                });
-            }
-        }
-    }
-}
-
-/// Counts a change each time the server's list changes, until the server's task ends.
-async fn follow_list(
-    mut server: watch::Receiver<Status>,
-    mut known: Option<Arc<ToolList>>,
-    changes: watch::Sender<u64>,
-) {
-    while server.changed().await.is_ok() {
-        let Some(tools) = server.borrow_and_update().tools.clone() else {
-            // The list from an earlier run is valid until the server sends its own.
-            continue;
-        };
-        let same = known
-            .as_ref()
-            .is_some_and(|known| Arc::ptr_eq(known, &tools));
-        if !same {
-            known = Some(tools);
-            changes.send_modify(|changes| *changes += 1);
-        }
+    /// Ends the workbench of a user who has not used it for long.
+    pub(crate) fn end_user(&self) {
+        sharing::close(self);
+        self.scripts.shut_down();
     }
 }

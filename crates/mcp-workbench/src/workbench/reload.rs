@@ -6,9 +6,9 @@ use ident::{ServerIdentifier, ServerName, ToolboxName};
 use indexmap::IndexMap;
 use thiserror::Error;
 
-use super::{Snapshot, Workbench};
+use super::{Snapshot, Workbench, following::follow, sharing::users};
 use crate::{
-    config::{Config, ToolMode},
+    config::{Config, MetaTool, ToolMode},
     downstream::{ServerFamily, ToolList},
     toolbox::{ChangedFiles, Toolbox, ToolboxChanges},
     visible::visible,
@@ -74,7 +74,22 @@ impl fmt::Display for ConfigChanges {
     }
 }
 
-pub(super) fn reload(
+/// Applies a configuration to a workbench, and to those of its users.
+pub(super) fn reload_with_users(
+    workbench: &Workbench,
+    config: Config,
+    files: &ChangedFiles,
+) -> Result<ConfigChanges, ApplyConfigError> {
+    let users = users(workbench);
+    let of_users = (!users.is_empty()).then(|| config.clone());
+    let changes = reload(workbench, config, files)?;
+    for (user, config) in users.iter().zip(of_users.iter().cycle()) {
+        reload(user, config.clone(), files)?;
+    }
+    Ok(changes)
+}
+
+fn reload(
     workbench: &Workbench,
     mut config: Config,
     files: &ChangedFiles,
@@ -96,26 +111,30 @@ pub(super) fn reload(
     };
     // Taken now, because toolboxes that remain are changed in place.
     let shown = shown_tools(workbench, &before);
+    let shown_apps = shown_apps(&before);
     workbench.pool.adapt(&config);
-    workbench.observed.renew(&config);
-    workbench.audit.renew(&config);
+    workbench.observation.renew(&config);
     let now = Arc::new(next(workbench, &before, config, files, &mut changes));
     workbench.now.send_replace(Arc::clone(&now));
     workbench.results.adapt(&now.config);
     workbench.filters.adapt(&now.config);
+    if !now.config.meta_tools.contains(&MetaTool::RunCode) {
+        workbench.scripts.cool_down();
+    }
     workbench.links.retain_servers(|server| {
         let toolbox = now.config.toolboxes.get(&server.toolbox);
         toolbox.is_some_and(|toolbox| toolbox.servers.contains_key(&server.server))
     });
     // Servers whose entries changed are new ones, whose lists have to be watched too.
     for toolbox in now.toolboxes.values() {
-        if toolbox.opened().is_some()
-            && (workbench.registry.is_some() || workbench.native.is_some())
-        {
-            workbench.follow(toolbox);
+        if toolbox.opened().is_some() {
+            follow(workbench, toolbox);
         }
     }
     announce(workbench, &changes, shown != shown_tools(workbench, &now));
+    if workbench.native.is_none() && shown_apps != self::shown_apps(&now) {
+        workbench.apps_changed.send_modify(|changes| *changes += 1);
+    }
     Ok(changes)
 }
 
@@ -162,13 +181,25 @@ fn next(
 
 /// Returns the tools of open toolboxes that `tools/list` contains.
 fn shown_tools(workbench: &Workbench, snapshot: &Snapshot) -> Vec<ShownTools> {
-    if workbench.registry.is_none() {
+    if !workbench.is_dynamic() {
         return Vec::new();
     }
+    listed_tools(snapshot, |_| true)
+}
+
+/// Returns the tools of open toolboxes that `tools/list` contains for a client with MCP Apps.
+fn shown_apps(snapshot: &Snapshot) -> Vec<ShownTools> {
+    listed_tools(snapshot, ToolList::has_ui)
+}
+
+fn listed_tools(snapshot: &Snapshot, is_shown: impl Fn(&ToolList) -> bool) -> Vec<ShownTools> {
     let toolboxes = snapshot.toolboxes.values();
-    toolboxes
-        .map(|toolbox| (toolbox.name().clone(), toolbox.catalogue().lists().to_vec()))
-        .collect()
+    let lists = toolboxes.map(|toolbox| {
+        let catalogue = toolbox.catalogue();
+        let lists = catalogue.lists().iter().filter(|(_, list)| is_shown(list));
+        (toolbox.name().clone(), lists.cloned().collect())
+    });
+    lists.collect()
 }
 
 /// Notifies all listeners of the changes that concern them.

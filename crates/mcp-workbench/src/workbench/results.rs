@@ -1,5 +1,6 @@
 //! Stores whole results of which clients got a part for a while, so that they can read them in pages. The
-//! store is in memory and bounded in number, bytes and age; the oldest results go first.
+//! store is in memory and bounded in number, bytes and age; the oldest results go first. With a store of replicas each result
+//! is there too, for the same time, so that every replica can read it.
 
 use std::{
     sync::{
@@ -12,6 +13,7 @@ use std::{
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use indexmap::IndexMap;
 use rawjson::RawJson;
+use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until};
 
 use super::Workbench;
@@ -19,6 +21,7 @@ use crate::{
     budget::{Address, Pages, Syntax, View},
     call::Owner,
     config::Config,
+    store::{StoredAt, StoredKind},
     sync::lock,
 };
 
@@ -28,6 +31,8 @@ const MAX_RESULTS: usize = 100;
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// The maximum age of a stored result.
 const MAX_AGE: Duration = Duration::from_hours(1);
+/// The maximum size of a result in the store of the replicas. A larger one is only where it was made.
+const MAX_SHARED_BYTES: usize = 8 * 1024 * 1024;
 /// The number of random bytes in an id, so that ids cannot be guessed.
 const ID_BYTES: usize = 12;
 
@@ -75,6 +80,8 @@ pub(crate) enum PageError {
     Gone,
     /// The result has fewer pages.
     Unknown { pages: usize },
+    /// The result is not in this process, and the store of the replicas cannot be reached.
+    Unreachable,
 }
 
 /// A result that is to be stored.
@@ -155,11 +162,93 @@ pub(super) fn store_result(
     whole: WholeResult<'_>,
 ) -> Option<Arc<StoredResult>> {
     let stored = workbench.results.store_result(whole)?;
+    share(workbench, &stored);
     let is_first = !workbench.results.is_watched.swap(true, Ordering::Relaxed);
     if let Some(this) = workbench.this.upgrade().filter(|_| is_first) {
         workbench.spawn(async move { remove_expired(&this).await });
     }
     Some(stored)
+}
+
+/// Puts a result into the store of the replicas, if its owner is known to them.
+fn share(workbench: &Workbench, stored: &Arc<StoredResult>) {
+    let Some((store, owner)) = workbench.pool.store().cloned().zip(stored.owner.shared()) else {
+        return;
+    };
+    if stored.bytes() > MAX_SHARED_BYTES {
+        return;
+    }
+    let stored = Arc::clone(stored);
+    workbench.spawn(async move {
+        let text = RawJson::of(&SharedResult::of(&stored));
+        let at = StoredAt {
+            kind: StoredKind::Result,
+            owner: &owner,
+            name: &stored.id,
+        };
+        // The result is in memory too, so nothing is lost here.
+        if let Err(error) = store.set(at, text.as_bytes(), MAX_AGE).await {
+            tracing::warn!("failed to share a result with the other replicas: {error}");
+        }
+    });
+}
+
+/// Returns the result of an address, if it is stored for this owner, here or in the store of the replicas.
+pub(crate) async fn find_result(
+    workbench: &Workbench,
+    address: &Address,
+    owner: Owner,
+) -> Result<Arc<StoredResult>, PageError> {
+    let found = workbench.results.find(address, owner);
+    let shared = workbench.pool.store().zip(owner.shared());
+    let (Err(PageError::Gone), Some((store, shared_owner))) = (&found, shared) else {
+        return found;
+    };
+    let at = StoredAt {
+        kind: StoredKind::Result,
+        owner: &shared_owner,
+        name: &address.id,
+    };
+    let text = store.get(at).await.map_err(|error| {
+        tracing::warn!("failed to read a result of another replica: {error}");
+        PageError::Unreachable
+    })?;
+    let shared = text.and_then(|text| serde_json::from_slice::<SharedResult>(&text).ok());
+    let shared = shared.ok_or(PageError::Gone)?;
+    Ok(Arc::new(shared.into_result(&address.id, owner)))
+}
+
+/// A result as it is in the store of the replicas.
+#[derive(Serialize, Deserialize)]
+struct SharedResult {
+    page_size: usize,
+    text: String,
+    /// The end of the first page of the text, which is what the client has seen.
+    first_end: usize,
+    json: String,
+}
+
+impl SharedResult {
+    fn of(stored: &StoredResult) -> Self {
+        Self {
+            page_size: stored.page_size,
+            first_end: stored.text_pages.first_end(&stored.text),
+            text: stored.text.clone(),
+            json: stored.json.clone(),
+        }
+    }
+
+    fn into_result(self, id: &str, owner: Owner) -> StoredResult {
+        StoredResult {
+            id: id.to_owned(),
+            page_size: self.page_size,
+            owner,
+            text_pages: Pages::after(&self.text, self.first_end, self.page_size, Syntax::Plain),
+            json_pages: Pages::of(&self.json, self.page_size, Syntax::Json),
+            text: self.text,
+            json: self.json,
+        }
+    }
 }
 
 /// Removes results when they expire, until none is left. Without this task they would stay in memory if no client
@@ -240,11 +329,7 @@ impl Results {
 
     /// Returns the result of an address, if it is stored for this owner. A result of another owner is treated as
     /// missing.
-    pub(crate) fn find(
-        &self,
-        address: &Address,
-        owner: Owner,
-    ) -> Result<Arc<StoredResult>, PageError> {
+    fn find(&self, address: &Address, owner: Owner) -> Result<Arc<StoredResult>, PageError> {
         let mut store = self.store();
         store.remove_expired(Instant::now(), self.bounds.age);
         let found = store.by_id.get(&address.id);

@@ -1,10 +1,71 @@
 //! Clients that share servers in one process.
 
-use std::sync::Weak;
+use std::{
+    collections::HashSet,
+    sync::{Arc, Weak},
+};
 
+use ident::ClientName;
 use tokio::sync::watch;
 
-use super::Workbench;
+use super::{Workbench, following::follow};
+use crate::{downstream::ServerHandle, sync::lock};
+
+/// A server, and the client of the configuration that has it for itself.
+pub(crate) struct OwnServer {
+    pub(crate) client: Option<ClientName>,
+    pub(crate) server: Arc<ServerHandle>,
+}
+
+/// Returns the servers of several workbenches that were used, each once.
+pub(crate) fn own_servers(workbenches: &[Arc<Workbench>]) -> Vec<OwnServer> {
+    let mut seen = HashSet::new();
+    let servers = workbenches.iter().flat_map(|workbench| {
+        let client = workbench.client_name();
+        let servers = workbench.servers().into_iter();
+        servers.map(move |server| OwnServer {
+            client: client.clone(),
+            server,
+        })
+    });
+    servers
+        .filter(|own| seen.insert(own.server.number()))
+        .collect()
+}
+
+/// Records the workbench of a user, which gets the changes of the configuration.
+pub(super) fn add_user(workbench: &Workbench, user: &Arc<Workbench>) {
+    let mut users = lock(&workbench.users);
+    users.retain(|it| it.strong_count() > 0);
+    users.push(Arc::downgrade(user));
+}
+
+/// Returns the workbenches of the users with the configuration of this one.
+pub(super) fn users(workbench: &Workbench) -> Vec<Arc<Workbench>> {
+    let users = lock(&workbench.users);
+    users.iter().filter_map(Weak::upgrade).collect()
+}
+
+/// Closes everything that is open for the clients of a workbench.
+pub(super) fn close(workbench: &Workbench) {
+    workbench.stop_announcing();
+    let now = Arc::clone(&workbench.now.borrow());
+    for toolbox in now.toolboxes.values() {
+        // A server keeps the clients that it may ask, and they keep this workbench.
+        toolbox.close();
+    }
+}
+
+/// Replaces the servers that are kept for another client, because they ask back.
+fn separate(workbench: &Workbench) {
+    let now = Arc::clone(&workbench.now.borrow());
+    for toolbox in now.toolboxes.values() {
+        toolbox.separate();
+        if workbench.native.is_none() && toolbox.opened().is_some() {
+            follow(workbench, toolbox);
+        }
+    }
+}
 
 /// Replaces the servers that are kept for another client, as long as the workbench exists.
 pub(super) async fn separate_kept(workbench: Weak<Workbench>, mut kept: watch::Receiver<u64>) {
@@ -16,7 +77,7 @@ pub(super) async fn separate_kept(workbench: Weak<Workbench>, mut kept: watch::R
             let Some(workbench) = workbench.upgrade() else {
                 return;
             };
-            workbench.separate();
+            separate(&workbench);
         }
     };
     end.run_until_cancelled(separating).await;

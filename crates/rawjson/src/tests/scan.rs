@@ -1,4 +1,4 @@
-//! What the scanner accepts, measured against serde.
+//! Texts that the scanner accepts, compared with serde.
 
 use bytes::Bytes;
 use proptest::{collection::vec, prelude::*};

@@ -24,8 +24,27 @@ pub(crate) enum Verdict {
     Deny(Reason),
 }
 
-/// Returns the decision for a tool by its name and hints.
+/// Returns the decision for a tool by its name and hints. Of the rules of its server and of its client, the stricter
+/// count.
 pub(crate) fn verdict(permissions: &Permissions, tool: &str, hints: Hints) -> Verdict {
+    let own = verdict_of_rules(permissions, tool, hints);
+    let Some(client) = &permissions.client else {
+        return own;
+    };
+    let of_client = |reason| Reason::OfClient {
+        client: client.name.clone(),
+        reason: Box::new(reason),
+    };
+    match (own, verdict_of_rules(&client.rules, tool, hints)) {
+        (own @ Verdict::Deny(_), _) => own,
+        (_, Verdict::Deny(reason)) => Verdict::Deny(of_client(reason)),
+        (own @ Verdict::Ask(_), _) => own,
+        (_, Verdict::Ask(reason)) => Verdict::Ask(of_client(reason)),
+        (Verdict::Allow, Verdict::Allow) => Verdict::Allow,
+    }
+}
+
+fn verdict_of_rules(permissions: &Permissions, tool: &str, hints: Hints) -> Verdict {
     let first = |rules: &[PermissionRule]| {
         let mut rules = rules.iter();
         let found = rules.find(|rule| rule.matches(tool, |hint| hints.holds(hint)));

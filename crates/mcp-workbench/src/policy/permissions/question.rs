@@ -15,20 +15,25 @@ const SHOWN_NAME: usize = 200;
 /// The field of the form.
 const FIELD: &str = "decision";
 const ONCE: &str = "once";
+const RUN: &str = "for this run";
 const SESSION: &str = "for this session";
 const NO: &str = "no";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Offer {
-    Once,
-    /// Also for the rest of the client's session.
-    Session,
+/// The answers that a user is offered besides "once" and "no".
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// For the rest of the run of a script.
+    pub(crate) run: bool,
+    /// For the rest of the client's session.
+    pub(crate) session: bool,
 }
 
 /// The user's approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Approval {
     Once,
+    /// All calls of the tool in this run of a script.
+    Run,
     /// All calls of the tool in this session.
     Session,
 }
@@ -50,10 +55,10 @@ pub(crate) fn question(
         cut(&visible_name(tool.as_str()), SHOWN_NAME),
         cut(&visible(arguments.minified().as_str()), SHOWN_ARGUMENTS),
     );
-    let answers: &[&str] = match offer {
-        Offer::Once => &[ONCE, NO],
-        Offer::Session => &[ONCE, SESSION, NO],
-    };
+    let mut answers = vec![ONCE];
+    answers.extend(offer.run.then_some(RUN));
+    answers.extend(offer.session.then_some(SESSION));
+    answers.push(NO);
     RawJson::of(&json!({
         "message": message,
         "requestedSchema": {
@@ -78,10 +83,11 @@ pub(crate) fn answer(result: &RawJson, offer: Offer) -> Result<Approval, NotPerm
     }
     let content = result.member("content");
     let decision = text(content.and_then(|content| content.member(FIELD)));
-    match (decision.as_deref(), offer) {
-        (Some(ONCE), _) => Ok(Approval::Once),
-        (Some(SESSION), Offer::Session) => Ok(Approval::Session),
-        (Some(NO), _) => Err(NotPermitted::Refused),
+    match decision.as_deref() {
+        Some(ONCE) => Ok(Approval::Once),
+        Some(RUN) if offer.run => Ok(Approval::Run),
+        Some(SESSION) if offer.session => Ok(Approval::Session),
+        Some(NO) => Err(NotPermitted::Refused),
         _ => Err(unusable),
     }
 }

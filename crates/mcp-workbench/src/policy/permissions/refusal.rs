@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use ident::ClientName;
 use thiserror::Error;
 
 use crate::visible::visible;
@@ -13,6 +14,11 @@ pub(crate) enum Reason {
     Rule(String),
     /// No rule under `allow` matches the tool.
     NotListed,
+    /// It is one of the rules of the client.
+    OfClient {
+        client: ClientName,
+        reason: Box<Self>,
+    },
 }
 
 impl fmt::Display for Reason {
@@ -20,6 +26,9 @@ impl fmt::Display for Reason {
         match self {
             Self::Rule(rule) => write!(f, "rule '{}'", visible(rule)),
             Self::NotListed => f.write_str("no rule under 'allow' matches it"),
+            Self::OfClient { client, reason } => {
+                write!(f, "{reason}, for client '{}'", visible(client.as_str()))
+            }
         }
     }
 }
@@ -30,6 +39,15 @@ impl Reason {
         match self {
             Self::Rule(rule) => format!("remove the rule '{}' from 'ask'", visible(rule)),
             Self::NotListed => "add the tool to 'allow'".to_owned(),
+            Self::OfClient { reason, .. } => reason.remedy(),
+        }
+    }
+
+    /// Returns whose permissions have the rule.
+    fn owner(&self) -> &'static str {
+        match self {
+            Self::Rule(_) | Self::NotListed => "its server",
+            Self::OfClient { .. } => "the client",
         }
     }
 }
@@ -38,8 +56,9 @@ impl Reason {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum NotPermitted {
     #[error(
-        "the configuration does not permit this tool ({0} under 'deny' of its server's permissions). Do not try to \
-         work around this; tell the user, who can change the configuration"
+        "the configuration does not permit this tool ({0} under 'deny' of {owner}'s permissions). Do not try to \
+         work around this; tell the user, who can change the configuration",
+        owner = .0.owner()
     )]
     Denied(Reason),
     /// A script makes the call, and scripts may not call the tool.
@@ -54,10 +73,11 @@ pub(crate) enum NotPermitted {
     },
     /// The user must be asked, and the client cannot ask.
     #[error(
-        "the user must be asked before this tool runs ({0} in its server's permissions), and this client cannot ask: \
+        "the user must be asked before this tool runs ({0} in {owner}'s permissions), and this client cannot ask: \
          it does not support form elicitation. Tell the user, who can use a client that does, or {remedy} in the permissions of \
-         its server",
-        remedy = .0.remedy()
+         {owner}",
+        remedy = .0.remedy(),
+        owner = .0.owner()
     )]
     NotAskable(Reason),
     #[error(

@@ -17,6 +17,7 @@ fn permissions(allow: Option<&[&str]>, ask: &[&str], deny: &[&str]) -> Permissio
         ask: rules(ask),
         deny: rules(deny),
         code: None,
+        client: None,
     }
 }
 
@@ -196,6 +197,19 @@ fn hints_cannot_be_relaxed_later() {
     assert_eq!(later.get(&ToolName::from("other")), None);
 }
 
+const ONCE: Offer = Offer {
+    run: false,
+    session: false,
+};
+const SESSION: Offer = Offer {
+    run: false,
+    session: true,
+};
+const RUN: Offer = Offer {
+    run: true,
+    session: false,
+};
+
 fn asked(tool: &str, arguments: &Value, offer: Offer) -> Value {
     let server = ServerIdentifier {
         toolbox: "dev".into(),
@@ -213,7 +227,7 @@ fn asked(tool: &str, arguments: &Value, offer: Offer) -> Value {
 
 #[test]
 fn the_question_shows_what_is_to_be_run() {
-    let question = asked("wipe", &json!({"path": "/"}), Offer::Session);
+    let question = asked("wipe", &json!({"path": "/"}), SESSION);
     assert_eq!(
         question,
         json!({
@@ -238,7 +252,7 @@ fn the_question_shows_what_is_to_be_run() {
 fn text_in_the_question_is_visible_on_one_line_and_limited() {
     let long = "x".repeat(10_000);
     let arguments = json!({"a": "\n\u{202E}\u{1b}[2J", "b": long});
-    let question = asked("wi\npe\ntool: 'harmless'", &arguments, Offer::Once);
+    let question = asked("wi\npe\ntool: 'harmless'", &arguments, ONCE);
     let message = question["message"].as_str().unwrap();
     assert_eq!(message.lines().count(), 6, "{message}");
     assert!(
@@ -257,7 +271,7 @@ fn text_in_the_question_is_visible_on_one_line_and_limited() {
 
 #[test]
 fn lookalike_letters_in_names_are_shown_in_the_question() {
-    let question = asked("get_us\u{435}r", &json!({}), Offer::Once);
+    let question = asked("get_us\u{435}r", &json!({}), ONCE);
     let message = question["message"].as_str().unwrap();
     assert!(message.contains("tool: 'get_us⟦U+0435⟧r'\n"), "{message}");
 }
@@ -266,7 +280,7 @@ fn lookalike_letters_in_names_are_shown_in_the_question() {
 fn invisible_characters_are_shown_in_the_question() {
     let arguments = json!({"a": "x\u{E000}\u{2062}"});
     let name = "wi\u{200B}pe\u{E0200}\u{2800}\u{3164}\u{FE0F} 👩\u{200D}💻";
-    let question = asked(name, &arguments, Offer::Once);
+    let question = asked(name, &arguments, ONCE);
     let message = question["message"].as_str().unwrap();
     let lines: Vec<&str> = message.lines().collect();
     assert_eq!(
@@ -303,22 +317,32 @@ fn only_a_clear_yes_is_a_yes() {
         (json!("accept"), "permission_unanswered"),
     ];
     for (result, expected) in cases {
-        let told = match answer(&RawJson::of(&result), Offer::Session) {
+        let told = match answer(&RawJson::of(&result), SESSION) {
             Ok(Approval::Once) => "once",
+            Ok(Approval::Run) => "run",
             Ok(Approval::Session) => "session",
             Err(refusal) => refusal.code(),
         };
         assert_eq!(told, expected, "{result}");
     }
     let session = RawJson::of(&accept(json!("for this session")));
-    assert!(answer(&session, Offer::Once).is_err(), "it was not offered");
+    let run = RawJson::of(&accept(json!("for this run")));
+    assert_eq!(answer(&run, RUN), Ok(Approval::Run));
+    for (answered, offer) in [
+        (&session, ONCE),
+        (&session, RUN),
+        (&run, ONCE),
+        (&run, SESSION),
+    ] {
+        assert!(answer(answered, offer).is_err(), "it was not offered");
+    }
 }
 
 proptest! {
     #[test]
     fn only_offered_answers_permit_a_call(text in ".*") {
         let result = json!({"action": "accept", "content": {"decision": text}});
-        let permitted = answer(&RawJson::of(&result), Offer::Session).is_ok();
+        let permitted = answer(&RawJson::of(&result), SESSION).is_ok();
         prop_assert_eq!(permitted, text == "once" || text == "for this session");
     }
 }

@@ -20,6 +20,8 @@ fn tool(definition: &str) -> ToolDefinition {
         headers: Vec::new(),
         asks: None,
         released: None,
+        ui: None,
+        shape: crate::shapes::ToolShape::default(),
         name: "x".into(),
         definition: RawJson::parse(&Bytes::copy_from_slice(definition.as_bytes())).unwrap(),
     }

@@ -19,10 +19,8 @@ const MAX_PROBLEMS: usize = 5;
 
 /// Checks the arguments of a call against the definition that its server has listed.
 pub(super) fn check(server: &ServerHandle, request: &ToolRequest) -> Result<(), CallError> {
-    let schema = server.inspect(|status| {
-        let tool = status.tools.as_ref()?.get(request.name.as_str())?;
-        tool.definition.member("inputSchema")
-    });
+    let tools = server.inspect(|status| status.tools.clone());
+    let schema = tools.and_then(|tools| tools.input_schema(request.name.as_str()));
     let Some(schema) = schema else { return Ok(()) };
     match problems(&schema, &request.arguments) {
         Some(problem) => Err(CallError::InvalidArguments { problem }),
@@ -31,14 +29,13 @@ pub(super) fn check(server: &ServerHandle, request: &ToolRequest) -> Result<(), 
 }
 
 /// Returns the problems of arguments as one text.
-fn problems(schema: &RawJson, arguments: &RawJson) -> Option<String> {
-    let schema: Value = serde_json::from_slice(schema.as_bytes()).ok()?;
+fn problems(schema: &Value, arguments: &RawJson) -> Option<String> {
     let arguments: Value = serde_json::from_slice(arguments.as_bytes()).ok()?;
     let mut check = Check {
-        root: &schema,
+        root: schema,
         problems: Vec::new(),
     };
-    check.value(&schema, &arguments, "", 0);
+    check.value(schema, &arguments, "", 0);
     let more = check.problems.len().saturating_sub(MAX_PROBLEMS);
     check.problems.truncate(MAX_PROBLEMS);
     if more > 0 {
@@ -321,7 +318,7 @@ mod tests {
             ),
         ];
         for (arguments, expected) in cases {
-            let found = problems(&RawJson::of(&schema()), &RawJson::of(&arguments));
+            let found = problems(&schema(), &RawJson::of(&arguments));
             assert_eq!(found.as_deref(), expected, "{arguments}");
         }
     }
@@ -340,7 +337,7 @@ mod tests {
             json!({"properties": {"b": {"$ref": "#/properties/b"}}}),
         ];
         for schema in schemas {
-            let found = problems(&RawJson::of(&schema), &RawJson::of(&json!({"b": 1})));
+            let found = problems(&schema, &RawJson::of(&json!({"b": 1})));
             assert_eq!(found, None, "{schema}");
         }
     }

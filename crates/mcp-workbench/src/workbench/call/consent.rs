@@ -1,6 +1,7 @@
 //! Consent: asks the user before a tool runs, where the configuration wants that, and remembers what the user has
-//! permitted for a session. The question is the workbench's own: it goes to the client by the way of the call, its
-//! answer comes back here and nowhere else, and nothing that a server sends or is answered counts as one.
+//! permitted for a session or for one run of a script. The question is the workbench's own: it goes to the client by the
+//! way of the call, its answer comes back here and nowhere else, and nothing that a server sends or is answered counts as
+//! one.
 //!
 //! A consent names the definition that the user was shown. The server's task compares it with the definition that its
 //! instance announced, at the moment of sending.
@@ -40,10 +41,9 @@ const MAX_CONSENTS: usize = 10_000;
 const MAX_ROUNDS: usize = 1024;
 
 /// The consents that are valid for longer than one call.
-#[derive(Default)]
 pub(in crate::workbench) struct Consents {
     granted: Mutex<Granted>,
-    /// Notified when a tool is permitted for a session.
+    /// Notified when a tool is permitted for longer than one call.
     changed: Notify,
     /// The calls that can be decided on the page.
     approvals: Arc<Approvals>,
@@ -52,33 +52,72 @@ pub(in crate::workbench) struct Consents {
 #[derive(Default)]
 struct Granted {
     /// The definition of each tool at the time it was permitted.
-    sessions: HashMap<SessionTool, Fingerprint>,
+    tools: HashMap<ScopedTool, Fingerprint>,
     /// Permitted calls that their server answered with a question, so that the client repeats them.
     rounds: IndexSet<Fingerprint>,
 }
 
-/// A tool that is permitted for a session.
+/// A tool that is permitted in a scope.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct SessionTool {
+struct ScopedTool {
     server: u64,
-    session: Session,
+    scope: Scope,
     tool: ToolName,
 }
 
 /// The scope of a consent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Session {
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Scope {
+    /// A run of a script, until it ends.
+    Run(Arc<str>),
     /// A client with a session, until it disconnects.
     Client(ClientId),
     /// The principal of stateless requests, until the workbench ends.
     Principal(Principal),
 }
 
+/// The scopes that a client can be offered.
+struct Scopes {
+    run: Option<Scope>,
+    session: Option<Scope>,
+}
+
+impl Scopes {
+    fn of(client: &dyn ClientHandle) -> Self {
+        let session = match (client.own_era(), client.principal()) {
+            (Era::Legacy, _) => Some(Scope::Client(client.id())),
+            // A stateless request of an anonymous client has no session.
+            (Era::Modern, Principal::Anybody) => None,
+            (Era::Modern, principal) => Some(Scope::Principal(principal)),
+        };
+        Self {
+            run: client.script_run().map(Scope::Run),
+            session,
+        }
+    }
+
+    fn offer(&self) -> Offer {
+        Offer {
+            run: self.run.is_some(),
+            session: self.session.is_some(),
+        }
+    }
+
+    /// Returns the scope that the user has chosen; `None` for a single call.
+    fn chosen(self, approval: Approval) -> Option<Scope> {
+        match approval {
+            Approval::Once => None,
+            Approval::Run => self.run,
+            Approval::Session => self.session,
+        }
+    }
+}
+
 /// The consent that one call carries.
 pub(super) struct Consent {
     /// The definition that was permitted.
     pub(super) definition: Fingerprint,
-    /// The call that the user was asked about; `None` if the tool is permitted for the session.
+    /// The call that the user was asked about; `None` if the tool is permitted for longer.
     call: Option<AskedCall>,
 }
 
@@ -106,6 +145,14 @@ pub(super) struct AskedTool {
 }
 
 impl Consents {
+    pub(in crate::workbench) fn new(approvals: Arc<Approvals>) -> Self {
+        Self {
+            granted: Mutex::default(),
+            changed: Notify::default(),
+            approvals,
+        }
+    }
+
     /// Returns whether a call may run, as far as this is known without waiting. If a server has not listed its tools,
     /// its task decides once it has.
     pub(super) fn check(
@@ -118,9 +165,10 @@ impl Consents {
             return Ok(Permit::Granted(None));
         };
         let definition = asked.definition;
-        if let Some(session) = session_of(&*context.client)
-            && self.has(&asked.in_session(server, session), definition)
-        {
+        if self.has_any(
+            &asked.scoped(server, &Scopes::of(&*context.client)),
+            definition,
+        ) {
             let call = None;
             return Ok(Permit::Granted(Some(Box::new(Consent {
                 definition,
@@ -149,12 +197,12 @@ impl Consents {
         client: &Arc<dyn ClientHandle>,
     ) -> Result<Consent, NotPermitted> {
         let definition = asked.definition;
-        let session = session_of(&**client);
-        let in_session = session.map(|session| asked.in_session(server, session));
+        let scopes = Scopes::of(&**client);
+        let scoped = asked.scoped(server, &scopes);
         let answered = tokio::select! {
             biased;
-            // If the tool is permitted for the session in the meantime, the answer is no longer needed.
-            () = self.granted(in_session.as_ref(), definition) => {
+            // If the tool is permitted for the run or the session in the meantime, the answer is no longer needed.
+            () = self.granted(&scoped, client.own_era(), definition) => {
                 return Ok(Consent { definition, call: None });
             }
             answered = self.decide_or_ask(server, &asked, request, client) => answered,
@@ -173,16 +221,11 @@ impl Consents {
         if now.is_some_and(|now| now.definition != definition) {
             return Err(NotPermitted::Outdated);
         }
-        if let (Approval::Session, Some(tool)) = (answered, in_session) {
-            self.remember(tool, definition);
+        if let Some(scope) = scopes.chosen(answered) {
+            self.remember(asked.in_scope(server, scope), definition);
         }
         let call = Some(AskedCall::new(server, request, &**client));
         Ok(Consent { definition, call })
-    }
-
-    /// Returns the calls that wait for a decision.
-    pub(in crate::workbench) fn approvals(&self) -> &Arc<Approvals> {
-        &self.approvals
     }
 
     /// Asks the user by the client of the call, and lets the page decide. The first answer counts.
@@ -200,7 +243,7 @@ impl Consents {
             reason: asked.reason.to_string(),
             client: client.identity(),
             since: SystemTime::now(),
-            has_session: session_of(&**client).is_some(),
+            has_session: Scopes::of(&**client).session.is_some(),
             is_unlisted: matches!(asked.reason, Reason::NotListed),
         });
         let asking = ask_user(server, asked, &request.arguments, client);
@@ -238,39 +281,46 @@ impl Consents {
 
     /// Removes the consents of a client that has gone.
     pub(in crate::workbench) fn forget(&self, client: ClientId) {
-        let gone = Session::Client(client);
-        self.state().sessions.retain(|it, _| it.session != gone);
+        self.forget_scope(&Scope::Client(client));
     }
 
-    /// Waits until a tool is permitted for a session by the answer to another question. Cancel-safe.
-    async fn granted(&self, tool: Option<&SessionTool>, definition: Fingerprint) {
-        let Some(tool) = tool else {
-            return pending().await;
-        };
+    /// Removes the consents of a run that has ended.
+    pub(in crate::workbench) fn forget_run(&self, run: &Arc<str>) {
+        self.forget_scope(&Scope::Run(Arc::clone(run)));
+    }
+
+    fn forget_scope(&self, gone: &Scope) {
+        self.state().tools.retain(|it, _| it.scope != *gone);
+    }
+
+    /// Waits until a tool is permitted in one of its scopes by the answer to another question. Cancel-safe.
+    async fn granted(&self, scoped: &[ScopedTool], era: Era, definition: Fingerprint) {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            if self.has(tool, definition) {
+            if self.has_any(scoped, definition) {
                 return;
             }
-            match tool.session {
-                Session::Client(_) => changed.await,
+            match era {
+                Era::Legacy => changed.await,
                 // A stateless client gets the question in place of a result, so nobody may be waiting for this call
                 // any more. It must not run without an answer.
-                Session::Principal(_) => pending().await,
+                Era::Modern => pending().await,
             }
         }
     }
 
-    fn has(&self, tool: &SessionTool, definition: Fingerprint) -> bool {
-        self.state().sessions.get(tool) == Some(&definition)
+    fn has_any(&self, scoped: &[ScopedTool], definition: Fingerprint) -> bool {
+        let granted = self.state();
+        let mut found = scoped.iter().filter_map(|it| granted.tools.get(it));
+        found.any(|it| *it == definition)
     }
 
-    fn remember(&self, tool: SessionTool, definition: Fingerprint) {
+    fn remember(&self, tool: ScopedTool, definition: Fingerprint) {
         let mut granted = self.state();
-        if granted.sessions.len() < MAX_CONSENTS {
-            granted.sessions.insert(tool, definition);
+        if granted.tools.len() < MAX_CONSENTS {
+            granted.tools.insert(tool, definition);
         }
         drop(granted);
         self.changed.notify_waiters();
@@ -316,12 +366,19 @@ impl AskedTool {
         }
     }
 
-    fn in_session(&self, server: &ServerHandle, session: Session) -> SessionTool {
-        SessionTool {
+    fn in_scope(&self, server: &ServerHandle, scope: Scope) -> ScopedTool {
+        ScopedTool {
             server: server.number(),
-            session,
+            scope,
             tool: self.name.clone(),
         }
+    }
+
+    /// Returns the tool in each of the scopes.
+    fn scoped(&self, server: &ServerHandle, scopes: &Scopes) -> Vec<ScopedTool> {
+        let scopes = scopes.run.iter().chain(&scopes.session);
+        let scoped = scopes.map(|scope| self.in_scope(server, scope.clone()));
+        scoped.collect()
     }
 }
 
@@ -376,10 +433,7 @@ async fn ask_user(
     arguments: &RawJson,
     client: &Arc<dyn ClientHandle>,
 ) -> Result<Approval, NotPermitted> {
-    let offer = match session_of(&**client) {
-        Some(_) => Offer::Session,
-        None => Offer::Once,
-    };
+    let offer = Scopes::of(&**client).offer();
     let identifier = server.identifier();
     let params = question(identifier, &asked.name, arguments, &asked.reason, offer);
     if !can_answer(client, Question::Elicitation, Some(&params)) {
@@ -391,15 +445,6 @@ async fn ask_user(
         Some(Answer::Error(_) | Answer::Invalid) | None => {
             Err(NotPermitted::Unanswered(NoAnswer::None))
         }
-    }
-}
-
-/// Returns the scope of a client's consent. A stateless request of an anonymous client has none.
-fn session_of(client: &dyn ClientHandle) -> Option<Session> {
-    match (client.own_era(), client.principal()) {
-        (Era::Legacy, _) => Some(Session::Client(client.id())),
-        (Era::Modern, Principal::Anybody) => None,
-        (Era::Modern, principal) => Some(Session::Principal(principal)),
     }
 }
 
@@ -430,7 +475,7 @@ mod tests {
 
     /// Returns consents with one call that its server has answered with this result.
     fn answered_with(result: &str) -> Consents {
-        let consents = Consents::default();
+        let consents = Consents::new(Arc::default());
         let consent = Consent {
             definition: SHOWN,
             call: Some(asked_call()),
@@ -474,7 +519,7 @@ mod tests {
 
     #[test]
     fn a_consent_for_the_session_leaves_no_round() {
-        let consents = Consents::default();
+        let consents = Consents::new(Arc::default());
         let consent = Consent {
             definition: SHOWN,
             call: None,

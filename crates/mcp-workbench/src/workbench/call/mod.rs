@@ -42,7 +42,8 @@ use crate::{
 };
 use budget::Origin;
 use consent::{Consent, Permit};
-use observed::{ObservedCall, observe};
+pub(crate) use observed::ClientRequest;
+use observed::{ObservedCall, end_with, observe};
 pub(crate) use resolve::LookupError;
 use resolve::{Attempt, Lookup};
 pub(crate) use select::Select;
@@ -100,8 +101,8 @@ pub(crate) struct ToolCall<'a> {
     pub arguments: RawJson,
     /// All parameters, which native mode passes on.
     pub params: Option<&'a RawJson>,
-    /// The parameters of the request as the client wrote them; `None` from the command line.
-    pub request: Option<&'a RawJson>,
+    /// The request of the client; `None` from the command line and from a script.
+    pub request: Option<ClientRequest<'a>>,
     /// The filter for the result.
     pub select: Select,
     /// The caller, and what it attached.
@@ -144,6 +145,15 @@ impl CallFailure {
             Self::Failed(error) => error.code(),
         }
     }
+
+    /// Returns whether the client used a name that native mode does not show. That is an error of the protocol, and not
+    /// a result.
+    pub(crate) fn is_unknown_name(&self, mode: Mode) -> bool {
+        let Self::NotFound { error, .. } = self else {
+            return false;
+        };
+        mode == Mode::Native && matches!(error, LookupError::ToolUnknown)
+    }
 }
 
 impl From<CallError> for CallFailure {
@@ -181,7 +191,7 @@ struct Run {
     /// Set if the client continues a call with a state that a server gave out.
     continues: bool,
     /// The operation in the event stream, while anybody listens.
-    observed: Option<OperationGuard>,
+    observed: Option<Box<OperationGuard>>,
     /// The number of times that the call was checked again because its definition had changed.
     checks: u32,
     /// The number of times that the call was sent again because its headers were refused.
@@ -203,7 +213,6 @@ pub(crate) struct ReadyCall {
 pub(crate) type Sent = Result<Settled, Panicked>;
 
 /// The end of a call at its server, as far as the pipeline is concerned.
-#[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(crate) enum Settled {
     Over(CallReply),
     /// It has to wait for something.
@@ -235,13 +244,13 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
     };
     let retry = context.retry.as_ref();
     let continues = retry.is_some_and(|retry| retry.state.is_some());
-    let observed = if is_known && workbench.observed.is_listened() {
+    let observed = if is_known && workbench.observed().is_listened() {
         let start = ObservedCall {
             tool: &tool,
             arguments: &arguments,
             request,
         };
-        Some(observe(workbench, &start, &mut context))
+        Some(Box::new(observe(workbench, &start, &mut context)))
     } else {
         None
     };
@@ -262,7 +271,6 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         arguments,
         params: params.map(|params| Box::new(renamed(params, names.tool, &run.tool.tool))),
         consent: None,
-        by_script: mode == Mode::Script,
     };
     if let (Mode::Script, Ok(Some((server, _)))) = (mode, &found)
         && let Err(error) = arguments::check(server, &request)
@@ -466,14 +474,9 @@ impl Run {
             Ok(result) => CallOutcome::with(&result.json, result.marks),
             Err(failure) => CallOutcome::failed(failure.code()),
         });
-        let reply = self.into_reply(result, observed.as_ref());
+        let reply = self.into_reply(result, observed.as_deref());
         if let (Some(observed), Some(outcome)) = (observed, outcome) {
-            let sent = match &reply {
-                CallReply::Result(result) if observed.wants_reply() => Some(result.to_json()),
-                CallReply::Refused(error) if observed.wants_reply() => Some(error.clone()),
-                _ => None,
-            };
-            observed.end(outcome, sent.as_ref());
+            end_with(*observed, outcome, &reply);
         }
         reply
     }
@@ -519,7 +522,7 @@ impl Run {
     /// Reports a result that was cut to its budget.
     fn report_cut(&self, observed: Option<&OperationGuard>, bytes: usize, kept_bytes: usize) {
         if let Some(observed) = observed.filter(|_| kept_bytes < bytes) {
-            self.workbench.observed.emit(&Event::Budget(CutResult {
+            self.workbench.observed().emit(&Event::Budget(CutResult {
                 operation: observed.operation().id,
                 tool: self.tool.clone(),
                 bytes,

@@ -1,7 +1,7 @@
 //! Sign-in: offers it to the user of the client that needs the server. The offer is the workbench's own: it goes to the client
 //! by the way of the call, and the token that it brings stays here. Nothing that a server sends counts as an answer.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, sync::Arc};
 
 use ident::ServerIdentifier;
 use rawjson::{ObjectText, RawJson};
@@ -13,15 +13,12 @@ use crate::{
     call::{AnswerFuture, ClientHandle, Principal, Question},
     downstream::{OAuthClient, OpenWait, ServerHandle, SignInNeeded, can_answer, fresh_id},
     era::Era,
-    oauth::{Granted, Listener, SignIn, SignInError},
+    oauth::{Account, CredentialOwner, Listener, SIGN_IN_TIMEOUT, SignIn, SignInError},
     toolbox::{OpenError, Opened, Toolbox},
     visible::visible,
     wire::{self, Answer},
     workbench::Workbench,
 };
-
-/// The time that a user has to sign in, the answer to the offer included.
-const SIGN_IN_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// Opens a toolbox, and offers the user to sign in to the servers that want it, one after the other.
 pub(in crate::workbench) async fn open_signing_in(
@@ -53,7 +50,8 @@ pub(super) fn can_offer(
     needed: &SignInNeeded,
     client: &Arc<dyn ClientHandle>,
 ) -> bool {
-    server.oauth().get().is_some() && needed.is_for_a_person() && can_be_offered(client)
+    let oauth = server.oauth().get();
+    needed.is_for_a_person() && oauth.is_some_and(|it| can_be_offered(it.account(), client))
 }
 
 /// Offers the user of a client to sign in, and waits until that is done. Returns whether it is. Dropping the future
@@ -93,15 +91,29 @@ async fn offer(
     needed: &SignInNeeded,
     client: &Arc<dyn ClientHandle>,
 ) -> Result<(), NotSignedIn> {
+    if let Some((users, page)) = oauth.user_page() {
+        let awaited = users.awaited(oauth.account()).await;
+        let params = |id: &str| question(place, needed, page, client.own_era(), id);
+        return ask(client, params, awaited.signed_in()).await;
+    }
     let account = oauth.account();
     let mut listener = Listener::bind(account.callback_port()).await?;
     let challenge = needed.challenge.as_ref();
     let sign_in = SignIn::begin(account, listener.redirect_uri(), challenge).await?;
-    let id = fresh_id();
     let address = sign_in.address().as_str();
-    let params = question(place, needed, address, client.own_era(), &id);
-    let asked = client.ask_user(&params);
-    let granted = agreed(asked, sign_in.wait(&mut listener)).await;
+    let params = |id: &str| question(place, needed, address, client.own_era(), id);
+    ask(client, params, sign_in.wait(&mut listener)).await
+}
+
+/// Asks the user of a client to open an address, and waits until the browser is done.
+async fn ask<T>(
+    client: &Arc<dyn ClientHandle>,
+    params: impl FnOnce(&str) -> RawJson,
+    done: impl Future<Output = Result<T, SignInError>>,
+) -> Result<(), NotSignedIn> {
+    let id = fresh_id();
+    let asked = client.ask_user(&params(&id));
+    let granted = agreed(asked, done).await;
     let is_begun = !matches!(granted, Err(NotSignedIn::Declined));
     if is_begun && client.own_era() == Era::Legacy {
         let params = ObjectText::new().member("elicitationId", &id).finish();
@@ -125,9 +137,9 @@ enum NotSignedIn {
 }
 
 /// Waits until the user has agreed and the browser has come back.
-async fn agreed(
+async fn agreed<T>(
     asked: AnswerFuture,
-    redirected: impl Future<Output = Result<Granted, SignInError>>,
+    redirected: impl Future<Output = Result<T, SignInError>>,
 ) -> Result<(), NotSignedIn> {
     pin!(redirected);
     tokio::select! {
@@ -147,12 +159,16 @@ async fn agreed(
     Ok(())
 }
 
-/// Returns whether a client can be asked: it shows addresses, and its user's browser can reach this machine.
-fn can_be_offered(client: &Arc<dyn ClientHandle>) -> bool {
+/// Returns whether a client can be asked: it shows addresses, and its user is the owner of the account. The user of this machine
+/// also needs a browser that can reach a port of it.
+fn can_be_offered(account: &Account, client: &Arc<dyn ClientHandle>) -> bool {
     let params = ObjectText::new().member("mode", "url").finish();
-    client.is_local()
-        && client.principal() != Principal::Anybody
-        && can_answer(client, Question::Elicitation, Some(&params))
+    let is_owner = match account.owner() {
+        CredentialOwner::Machine => client.is_local() && client.principal() != Principal::Anybody,
+        CredentialOwner::User(user) => client.principal() == Principal::User(user.digest()),
+        CredentialOwner::Nobody => false,
+    };
+    is_owner && can_answer(client, Question::Elicitation, Some(&params))
 }
 
 /// Returns the question for the user.

@@ -1,20 +1,29 @@
 //! The operation of a call in the event stream.
 
 use ident::ToolIdentifier;
-use rawjson::RawJson;
+use rawjson::{ObjectText, RawJson};
 
+use super::CallReply;
 use crate::{
     call::CallContext,
-    events::{EventClient, OperationGuard, OperationStart},
+    events::{CallOutcome, EventClient, OperationGuard, OperationReply, OperationStart},
+    wire::{RequestId, code},
     workbench::Workbench,
 };
+
+/// A request as the client wrote it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClientRequest<'a> {
+    pub id: &'a RequestId,
+    pub params: &'a RawJson,
+}
 
 /// The parts of a call that its operation shows.
 pub(super) struct ObservedCall<'a> {
     pub(super) tool: &'a ToolIdentifier,
     pub(super) arguments: &'a RawJson,
-    /// The parameters as the client wrote them.
-    pub(super) request: Option<&'a RawJson>,
+    /// The request of the client.
+    pub(super) request: Option<ClientRequest<'a>>,
 }
 
 /// Begins the operation of a call, and puts its span on the call.
@@ -23,15 +32,32 @@ pub(super) fn observe(
     call: &ObservedCall<'_>,
     context: &mut CallContext,
 ) -> OperationGuard {
-    let observed = workbench.observed.begin(OperationStart {
+    let observed = workbench.observed().begin(OperationStart {
+        request_id: call.request.map(|it| it.id),
         method: "tools/call".into(),
         target: None,
         tool: Some(call.tool),
         arguments: Some(call.arguments),
-        params: call.request,
+        params: call.request.map(|it| it.params),
         meta: context.meta.as_ref(),
-        client: EventClient::of(&*context.client),
+        client: EventClient::of(&*context.client, workbench.client_name()),
     });
-    context.span = Some(Box::new(observed.span()));
+    context.reports.set_span(observed.span());
     observed
+}
+
+/// Ends the operation of a call with its reply.
+pub(super) fn end_with(observed: OperationGuard, outcome: CallOutcome, reply: &CallReply) {
+    match reply {
+        CallReply::Result(result) if observed.wants_reply() => {
+            observed.end(outcome, Some(OperationReply::Result(&result.to_json())));
+        }
+        CallReply::Refused(error) => observed.end(outcome, Some(OperationReply::Error(error))),
+        CallReply::Failed { failure, mode, .. } if failure.is_unknown_name(*mode) => {
+            let error = ObjectText::new().member("code", &code::INVALID_PARAMS);
+            let error = error.member("message", "Unknown tool").finish();
+            observed.end(outcome, Some(OperationReply::Error(&error)));
+        }
+        CallReply::Result(_) | CallReply::Failed { .. } => observed.end(outcome, None),
+    }
 }

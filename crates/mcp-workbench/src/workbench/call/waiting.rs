@@ -154,14 +154,14 @@ async fn resolve(
 /// Begins the operation in the event stream, if the tool was not known before.
 fn begin_operation(run: &mut Run, call: &mut Call) {
     if let (None, CallRequest::Tool(request)) = (&run.observed, &call.request)
-        && run.workbench.observed.is_listened()
+        && run.workbench.observed().is_listened()
     {
         let start = ObservedCall {
             tool: &run.tool,
             arguments: &request.arguments,
             request: None,
         };
-        run.observed = Some(observe(&run.workbench, &start, &mut call.context));
+        run.observed = Some(Box::new(observe(&run.workbench, &start, &mut call.context)));
     }
 }
 

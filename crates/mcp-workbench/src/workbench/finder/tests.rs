@@ -7,6 +7,7 @@ use super::*;
 use crate::{
     config::{Environment, parse},
     native::Nobody,
+    oauth::CredentialOwner,
 };
 
 /// Creates a workbench with one remote server.
@@ -16,7 +17,7 @@ fn workbench(url: &str) -> Arc<Workbench> {
     );
     let environment = Environment::new([], "/start".into(), None);
     let loaded = parse(&text, Path::new("c.json"), &environment).unwrap();
-    Workbench::new(Arc::new(loaded.config))
+    Workbench::new(Arc::new(loaded.config), CredentialOwner::Machine)
 }
 
 #[tokio::test(start_paused = true)]
