@@ -19,7 +19,11 @@ use crate::{
 };
 
 /// The key under which programs find the details of a failure.
-const ERROR_KEY: &str = "mcp-workbench/error";
+pub(super) const ERROR_KEY: &str = "mcp-workbench/error";
+
+/// The message for a request that is parked in a process that cannot be reached.
+pub(crate) const REPLICA_GONE: &str = "The process of the workbench that held this call has ended or cannot be reached. The call may have \
+     run. Check its effects before you repeat it.";
 
 /// The reason why a meta-tool failed.
 pub(super) enum Failure {
@@ -58,6 +62,8 @@ pub(super) enum Failure {
     },
     /// The shared process ended while it worked on a call.
     HostExited,
+    /// The process that holds a parked call cannot be reached.
+    ReplicaGone,
     /// A filter could not be applied to a stored result.
     NotSelected { why: String },
     /// No tool is registered under the name.
@@ -114,6 +120,7 @@ impl Failure {
             | Self::NotRead { .. }
             | Self::NotSelected { .. }
             | Self::HostExited
+            | Self::ReplicaGone
             | Self::NotRegistered { .. }
             | Self::NoWorker { .. } => {}
         }
@@ -130,11 +137,15 @@ impl Failure {
             Self::CallFailed { error, .. } => error.code(),
             Self::NotRead { error, .. } => page_error_code(*error),
             Self::HostExited => "host_exited",
+            Self::ReplicaGone => "replica_gone",
             Self::NotSelected { .. } => "select_failed",
             Self::NotRegistered { .. } => "tool_unknown",
             Self::NoWorker {
                 error: StartError::TooMany,
             } => "overloaded",
+            Self::NoWorker {
+                error: StartError::Unsupported,
+            } => "script_unsupported",
             Self::NoWorker { .. } => "script_worker_gone",
         }
     }
@@ -172,7 +183,7 @@ impl Failure {
     pub(super) fn outcome(&self) -> Option<Outcome> {
         match self {
             Self::CallFailed { error, .. } => error.outcome(),
-            Self::HostExited => Some(Outcome::Unknown),
+            Self::HostExited | Self::ReplicaGone => Some(Outcome::Unknown),
             _ => Some(Outcome::NotSent),
         }
     }
@@ -215,6 +226,7 @@ impl fmt::Display for Failure {
                 "Error: The shared workbench process ended during the call, which may have run. Check its effects \
                  before you repeat it.",
             ),
+            Self::ReplicaGone => write!(f, "Error: {REPLICA_GONE}"),
             Self::NotSelected { why } => write!(f, "Error: select was not applied: {why}"),
             Self::NotRegistered { name } if name.matches("__").count() < 2 => write!(
                 f,
@@ -362,6 +374,7 @@ pub(crate) fn page_error_code(error: PageError) -> &'static str {
     match error {
         PageError::Gone => "result_gone",
         PageError::Unknown { .. } => "page_unknown",
+        PageError::Unreachable => "store_unreachable",
     }
 }
 
@@ -373,6 +386,10 @@ pub(crate) fn page_error_text(result: &str, page: usize, error: PageError) -> St
         PageError::Gone => format!(
             "Result '{result}' is not available. Results are stored for an hour at most, and for less when they are \
              many or large. Call the tool again."
+        ),
+        PageError::Unreachable => format!(
+            "Result '{result}' cannot be read now: another replica has made it, and the store that they share cannot be \
+             reached. Try again later."
         ),
         PageError::Unknown { pages } => {
             format!("Result '{result}' has no page {page}. Its pages are 1 to {pages}.")

@@ -24,13 +24,14 @@ use crate::{
     call::{CallContext, ClientIdentity},
     clients::has_own_code_mode,
     downstream::CallError,
+    era::UI_EXTENSION,
     visible::visible,
     workbench::{CallFailure, Workbench},
 };
 
 pub(crate) use crate::config::MetaTool;
 use failure::Failure;
-pub(crate) use failure::{page_error_code, page_error_text};
+pub(crate) use failure::{REPLICA_GONE, page_error_code, page_error_text};
 pub use fitting::MAX_CHARACTERS;
 pub use instructions::instructions;
 pub(crate) use run_code::{
@@ -64,6 +65,25 @@ impl MetaTool {
 /// Returns the result of a call during which the shared process ended, for a model to read.
 pub(crate) fn lost_call() -> RawJson {
     Failure::HostExited.to_result()
+}
+
+/// Returns the result of a call that is parked in a process that cannot be reached.
+pub(crate) fn replica_gone() -> RawJson {
+    Failure::ReplicaGone.to_result()
+}
+
+/// Returns the details of the same failure for programs.
+pub(crate) fn replica_gone_data() -> RawJson {
+    let result = replica_gone();
+    let meta = result.member("_meta");
+    let details = meta.and_then(|meta| meta.member(failure::ERROR_KEY));
+    details.expect("a failure has its details")
+}
+
+/// Returns whether a result says that the workbench failed, and not the tool.
+pub(crate) fn is_failure(result: &RawJson) -> bool {
+    let meta = result.member("_meta");
+    meta.is_some_and(|meta| meta.member(failure::ERROR_KEY).is_some())
 }
 
 /// Returns the result of a call that failed, for a model to read.
@@ -110,7 +130,8 @@ pub(crate) fn definitions(workbench: &Workbench, client: &ClientIdentity) -> Vec
     // A client that lets its model write scripts itself needs no second way.
     let has_own = has_own_code_mode(client.name.as_deref());
     let offered = config.meta_tools.iter();
-    let offered = offered.filter(|tool| !(has_own && **tool == MetaTool::RunCode));
+    let has_code = script::IS_SUPPORTED && !has_own;
+    let offered = offered.filter(|tool| has_code || **tool != MetaTool::RunCode);
     let definitions = offered.map(|tool| match tool {
         MetaTool::OpenToolbox => open_toolbox::definition(workbench),
         MetaTool::UseTool => use_tool::definition(workbench),
@@ -119,6 +140,12 @@ pub(crate) fn definitions(workbench: &Workbench, client: &ClientIdentity) -> Vec
         MetaTool::RunCode => run_code::definition(workbench),
     });
     definitions.collect()
+}
+
+/// Returns true if the model of a client must not see the tools that are for user interfaces only. A client that shows no
+/// interfaces has no other use for them.
+fn hides_app_tools(context: &CallContext) -> bool {
+    context.client.capabilities().has_extension(UI_EXTENSION)
 }
 
 /// Returns the names of the toolboxes, in the order of the file.

@@ -11,7 +11,7 @@ use super::{
     detail::{DETAIL, detail_schema, read_detail},
     failure::Failure,
     fitting::{MAX_CHARACTERS, size},
-    hints, known_toolboxes,
+    hides_app_tools, hints, known_toolboxes,
     parameters::{Key, ParameterReader, near_key},
     read_only,
     search_tools::{QUERY, read_query},
@@ -98,6 +98,11 @@ pub(super) async fn run(
     let detail = detail.unwrap_or_else(|| workbench.config().open_detail);
     match workbench.open_signing_in(&found, &context.client).await {
         Ok(opened) => {
+            let opened = if hides_app_tools(context) {
+                opened.for_model()
+            } else {
+                opened
+            };
             let result = match query {
                 Some(query) => matching(workbench, opened, &query, detail, context).await,
                 None if detail == Detail::Full => opened.result.clone(),

@@ -19,7 +19,7 @@ use crate::{
     call::CallContext,
     config::{MetaTool, Selecting},
     jq::Filter,
-    workbench::{PageError, StoredResult, Workbench, count, fit_page},
+    workbench::{PageError, StoredResult, Workbench, count, find_result, fit_page},
 };
 
 const RESULT: Key = Key {
@@ -93,7 +93,8 @@ pub(super) async fn run(
         .as_ref()
         .ok_or(PageError::Gone)
         .map_err(refused)?;
-    let stored = workbench.results().find(address, owner).map_err(refused)?;
+    let stored = find_result(workbench, address, owner).await;
+    let stored = stored.map_err(refused)?;
     if let Some(filter) = &params.select {
         let selected = select(workbench, &stored, filter).await?;
         let page_size = stored.page_size;

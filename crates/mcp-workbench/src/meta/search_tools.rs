@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{
     detail::{DETAIL, detail_schema, read_detail},
     failure::Failure,
-    found, hints, known_toolboxes,
+    found, hides_app_tools, hints, known_toolboxes,
     parameters::{Key, ParameterProblem, ParameterReader, near_key},
     read_only,
 };
@@ -90,7 +90,10 @@ pub(super) async fn run(
         toolbox,
         limit: params.limit,
     };
-    let search = workbench.search(&query, &context.client).await;
+    let mut search = workbench.search(&query, &context.client).await;
+    if hides_app_tools(context) {
+        search.hits.retain(|hit| !hit.definition.is_app_only());
+    }
     let mut text = found::text(&search, &params.query, params.detail);
     if !search.is_good && workbench.has(MetaTool::OpenToolbox) {
         text.push_str(" Or see what a toolbox has: open_toolbox with detail \"brief\".");

@@ -35,6 +35,10 @@ pub(crate) struct Scripts {
 pub(crate) enum StartError {
     #[error("{MAX_RUNS} scripts are running or waiting for answers; try again later")]
     TooMany,
+    #[error(
+        "scripts are not supported on this system, because it cannot confine them: they need Linux on x86_64, aarch64 or riscv64"
+    )]
+    Unsupported,
     #[error("failed to start a worker for scripts: {0}")]
     NotStarted(#[from] io::Error),
 }
@@ -56,6 +60,9 @@ impl Scripts {
 
     /// Starts the workers that wait for a script, as far as they are missing.
     pub(crate) fn warm_up(&self) {
+        if !script::IS_SUPPORTED || self.runs.is_closed() {
+            return;
+        }
         let mut warm = self.warm();
         warm.retain_mut(Worker::is_alive);
         while warm.len() < WARM_WORKERS {
@@ -71,6 +78,9 @@ impl Scripts {
 
     /// Returns a worker that waits for its script, and the right to use it.
     pub(crate) fn take(&self) -> Result<(Worker, RunSlot), StartError> {
+        if !script::IS_SUPPORTED {
+            return Err(StartError::Unsupported);
+        }
         let permit = Arc::clone(&self.runs).try_acquire_owned();
         let permit = permit.map_err(|_| StartError::TooMany)?;
         let mut warm = self.warm();
@@ -82,10 +92,15 @@ impl Scripts {
         Ok((worker, RunSlot { _permit: permit }))
     }
 
-    /// Ends the workers that wait.
+    /// Ends the workers that wait, because no client is offered scripts any more.
+    pub(crate) fn cool_down(&self) {
+        self.warm().clear();
+    }
+
+    /// Ends the workers that wait, for good.
     pub(crate) fn shut_down(&self) {
         self.runs.close();
-        self.warm().clear();
+        self.cool_down();
     }
 
     fn warm(&self) -> MutexGuard<'_, Vec<Worker>> {

@@ -1,13 +1,12 @@
 //! A worker process, as its host sees it: lines of JSON to it and from it.
 
-use std::{io, process::ExitStatus, sync::Arc};
+use std::{io, pin::pin, process::ExitStatus, sync::Arc};
 
+use bytes::{BufMut, BytesMut};
 use script::{FromWorker, ToWorker};
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     process::{ChildStdin, ChildStdout},
-    sync::mpsc,
-    task::JoinSet,
 };
 
 use super::WORKER_ARGUMENT;
@@ -19,18 +18,21 @@ const MAX_LINE_BYTES: u64 = 4 * 1024 * 1024;
 /// A worker that runs, or will run, one script. Dropping it kills the process.
 pub(crate) struct Worker {
     process: LoneProcess,
-    /// The lines for the worker. They are written by a task of their own: the worker may be writing itself, and would not
-    /// read before that is read.
-    input: mpsc::UnboundedSender<Vec<u8>>,
-    writer: JoinSet<()>,
+    /// The pipe to the worker, until it no longer reads.
+    input: Option<ChildStdin>,
+    /// The lines that are not written yet. The worker may be writing itself and not read before that is read, so both
+    /// happen at once.
+    unsent: BytesMut,
     output: BufReader<ChildStdout>,
     /// The line that is being read.
     line: Vec<u8>,
 }
 
 /// A worker that ended without saying how its script ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WorkerGone {
+    /// It could not be confined, for this reason.
+    NotConfined(String),
     /// The system ended it because it used too much CPU time.
     HardLimit,
     /// A signal ended it, or it exited.
@@ -42,54 +44,73 @@ pub(crate) enum WorkerGone {
 impl Worker {
     pub(super) fn start(processes: &Arc<ProcessTable>) -> io::Result<Self> {
         let (process, stdin, stdout) = LoneProcess::start(processes, WORKER_ARGUMENT)?;
-        let (input, lines) = mpsc::unbounded_channel();
-        let mut writer = JoinSet::new();
-        writer.spawn(write(stdin, lines));
         Ok(Self {
             process,
-            input,
-            writer,
+            input: Some(stdin),
+            unsent: BytesMut::new(),
             output: BufReader::new(stdout),
             line: Vec::new(),
         })
     }
 
-    /// Returns whether the worker can still be written to.
     pub(super) fn is_alive(&mut self) -> bool {
-        self.process.is_alive() && self.writer.try_join_next().is_none()
+        self.process.is_alive()
     }
 
-    /// Sends a message. The end of a worker is noticed by [`next`](Self::next).
-    pub(crate) fn send(&self, message: &ToWorker<'_>) {
-        let mut line = serde_json::to_vec(message).expect("messages have only text and JSON");
-        line.push(b'\n');
-        let _ = self.input.send(line);
+    /// Queues a message, which [`next`](Self::next) writes.
+    pub(crate) fn send(&mut self, message: &ToWorker<'_>) {
+        let writer = (&mut self.unsent).writer();
+        serde_json::to_writer(writer, message).expect("messages have only text and JSON");
+        self.unsent.put_u8(b'\n');
     }
 
-    /// Returns the next message. Cancel-safe.
+    /// Writes what is queued, and returns the next message. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Result<FromWorker, WorkerGone> {
-        let left = MAX_LINE_BYTES.saturating_sub(self.line.len() as u64);
-        let mut output = (&mut self.output).take(left);
-        let read = output.read_until(b'\n', &mut self.line).await;
-        if read.is_err() || !self.line.ends_with(b"\n") {
-            if self.line.len() as u64 >= MAX_LINE_BYTES {
-                return Err(WorkerGone::Garbled);
+        let read = {
+            let mut read = pin!(read_message(&mut self.output, &mut self.line));
+            loop {
+                tokio::select! {
+                    biased;
+                    () = write(&mut self.input, &mut self.unsent), if !self.unsent.is_empty() => {}
+                    read = &mut read => break read,
+                }
             }
-            let status = self.process.exited().await;
-            return Err(gone(status));
+        };
+        match read {
+            Some(message) => message,
+            None => Err(gone(self.process.exited().await)),
         }
-        let message = serde_json::from_slice(&self.line);
-        self.line.clear();
-        message.map_err(|_| WorkerGone::Garbled)
     }
 }
 
-/// Writes lines to a worker until there are no more, or it does not read any more.
-async fn write(mut stdin: ChildStdin, mut lines: mpsc::UnboundedReceiver<Vec<u8>>) {
-    while let Some(line) = lines.recv().await {
-        if stdin.write_all(&line).await.is_err() {
-            return;
-        }
+/// Reads a message; `None` if the worker has ended. `line` has what was read of it before, so this is cancel-safe.
+async fn read_message(
+    output: &mut (impl AsyncBufRead + Unpin),
+    line: &mut Vec<u8>,
+) -> Option<Result<FromWorker, WorkerGone>> {
+    let left = MAX_LINE_BYTES.saturating_sub(line.len() as u64);
+    let read = output.take(left).read_until(b'\n', line).await;
+    if line.len() as u64 >= MAX_LINE_BYTES {
+        return Some(Err(WorkerGone::Garbled));
+    }
+    if read.is_err() || !line.ends_with(b"\n") {
+        return None;
+    }
+    let message = serde_json::from_slice(line);
+    line.clear();
+    Some(message.map_err(|_| WorkerGone::Garbled))
+}
+
+/// Writes a part of what is queued. Nothing is left for a worker that no longer reads: its end is noticed by reading.
+/// Cancel-safe.
+async fn write(input: &mut Option<ChildStdin>, unsent: &mut BytesMut) {
+    let written = match input {
+        Some(stdin) => stdin.write_buf(unsent).await.is_ok(),
+        None => false,
+    };
+    if !written {
+        *input = None;
+        unsent.clear();
     }
 }
 
@@ -106,4 +127,41 @@ fn gone(status: Option<ExitStatus>) -> WorkerGone {
 #[cfg(not(unix))]
 fn gone(_status: Option<ExitStatus>) -> WorkerGone {
     WorkerGone::Exited { signal: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads all messages of a worker that sent these bytes and ended.
+    async fn read(mut bytes: &[u8]) -> Vec<Result<FromWorker, WorkerGone>> {
+        let (mut line, mut messages) = (Vec::new(), Vec::new());
+        while let Some(message) = read_message(&mut bytes, &mut line).await {
+            let is_last = message.is_err();
+            messages.push(message);
+            if is_last {
+                break;
+            }
+        }
+        messages
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_was_taken_over_can_send_nothing_but_messages_of_bounded_size() {
+        let ten_megabytes = format!("\"{}\"\n", "x".repeat(10_000_000));
+        let rows: [(&[u8], Option<WorkerGone>); 5] = [
+            (b"\"ready\"\n", None),
+            (b"\"ready\"\nnonsense\n", Some(WorkerGone::Garbled)),
+            (
+                b"\"ready\"\n{\"log\":\"\xff\"}\n",
+                Some(WorkerGone::Garbled),
+            ),
+            (b"\"ready\"\n{\"log\":\"no end", None),
+            (ten_megabytes.as_bytes(), Some(WorkerGone::Garbled)),
+        ];
+        for (bytes, expected) in rows {
+            let last = read(bytes).await.pop().unwrap();
+            assert_eq!(last.err(), expected);
+        }
+    }
 }

@@ -26,6 +26,8 @@ fn hit(tool: ToolIdentifier, definition: &str, alike: Vec<ToolIdentifier>) -> Fo
             headers: Vec::new(),
             asks: None,
             released: None,
+            ui: None,
+            shape: crate::shapes::ToolShape::default(),
         },
         tool,
         alike,

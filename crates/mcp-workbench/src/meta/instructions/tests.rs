@@ -32,6 +32,7 @@ fn server(name: &str) -> Arc<Server> {
         sanitize: false,
         pin: PinMode::Off,
         share: config::Share::Auto,
+        learn_shapes: true,
         written: config::WrittenEntry::default(),
     })
 }
@@ -62,6 +63,14 @@ fn config(toolboxes: &[Written]) -> Config {
         open_wait: std::time::Duration::from_secs(15),
         meta_tools: MetaTool::DEFAULT.to_vec(),
         open_detail: config::Detail::Full,
+        clients: indexmap::IndexMap::new(),
+        limits: crate::config::Limits::default(),
+        auth: None,
+        seal: None,
+        replica_address: None,
+        store: None,
+        client: None,
+        whole: None,
         select: crate::config::Selecting::Off,
         watch: true,
         shared: false,

@@ -8,16 +8,25 @@ use script::{Called, Failure, tool_name};
 use search::Query;
 use serde_json::{Value, json};
 
-use super::{names, value::value_of};
+use super::{
+    names,
+    value::{CallValue, value_of},
+};
 use crate::{
     budget::Address,
     call::{CallContext, Outcome},
-    downstream::ToolDefinition,
-    meta::{DEFAULT_HITS, MAX_HITS, failure::Failure as CallFailed, page_error_text},
+    downstream::{CallError, ToolDefinition},
+    meta::{
+        DEFAULT_HITS, MAX_HITS, failure::Failure as CallFailed, page_error_code, page_error_text,
+    },
     offload::offload,
     policy::permissions::Hints,
     toolbox::{arguments_type, result_type, sentence},
-    workbench::{CallReply, Mode, PageError, Select, ToolCall, ToolNames, Workbench},
+    visible::visible,
+    workbench::{
+        CallFailure, CallReply, LookupError, Mode, PageError, Select, StoredResult, ToolCall,
+        ToolNames, Workbench, find_result,
+    },
 };
 
 /// The call of a script, with the tool that it means.
@@ -26,6 +35,7 @@ pub(super) struct InnerCall {
     pub(super) arguments: RawJson,
 }
 
+#[derive(Clone)]
 pub(super) enum Target {
     Tool(ToolIdentifier),
     Search,
@@ -52,52 +62,91 @@ impl InnerCall {
         Ok(Self { target, arguments })
     }
 
-    /// Returns whether the call may change something, as far as its server says.
-    pub(super) fn writes(&self, workbench: &Workbench) -> bool {
-        match &self.target {
-            Target::Tool(tool) => {
-                let definition = definition(workbench, tool);
-                definition.is_none_or(|it| !Hints::of(&it.definition).read_only)
-            }
-            Target::Search | Target::Describe | Target::ReadResult => false,
-        }
-    }
-
-    /// Makes the call. Dropping the future cancels it.
+    /// Makes the call, the one of this number in its run. Dropping the future cancels it.
     pub(super) async fn make(
         self,
+        number: usize,
         workbench: Arc<Workbench>,
         context: CallContext,
-    ) -> Result<RawJson, Failure> {
+    ) -> Result<CallValue, Failure> {
+        let arguments = self.arguments;
         match self.target {
-            Target::Tool(tool) => call(&workbench, &tool, self.arguments, context).await,
-            Target::Search => search(&workbench, &self.arguments, &context).await,
-            Target::Describe => describe(&workbench, &self.arguments),
-            Target::ReadResult => read_result(&workbench, &self.arguments, &context).await,
+            Target::Tool(tool) => {
+                let result = call(&workbench, tool, arguments, context).await?;
+                let bytes = result.as_bytes().len();
+                offload(bytes, move || value_of(&result, number)).await
+            }
+            Target::Search => {
+                let found = search(&workbench, &arguments, &context).await?;
+                Ok(found.into())
+            }
+            Target::Describe => {
+                let described = describe(&workbench, &arguments, &context).await?;
+                Ok(described.into())
+            }
+            Target::ReadResult => {
+                let stored = stored_result(&workbench, &arguments, &context).await?;
+                let bytes = stored.json().len();
+                offload(bytes, move || {
+                    let result = RawJson::parse(&stored.json().to_owned().into());
+                    let text = || Ok(RawJson::of(&stored.text()).into());
+                    result.map_or_else(|_| text(), |it| value_of(&it, number))
+                })
+                .await
+            }
         }
     }
 }
 
+impl Target {
+    /// Returns whether the call may change something, as far as its server says. One that was not up has not said yet.
+    pub(super) fn writes(&self, workbench: &Workbench) -> bool {
+        match self {
+            Self::Tool(tool) => {
+                let definition = definition(workbench, tool);
+                definition.is_none_or(|it| !Hints::of(&it.definition).read_only)
+            }
+            Self::Search | Self::Describe | Self::ReadResult => false,
+        }
+    }
+}
+
+/// Calls a tool. Returns its result.
 async fn call(
     workbench: &Arc<Workbench>,
-    tool: &ToolIdentifier,
+    mut tool: ToolIdentifier,
     arguments: RawJson,
     context: CallContext,
 ) -> Result<RawJson, Failure> {
-    let call = workbench.start_call(ToolCall {
-        mode: Mode::Script,
-        names: ToolNames::from(tool),
-        arguments,
-        params: None,
-        request: None,
-        select: Select::Whole,
-        context,
-    });
-    match call.run().await {
-        CallReply::Result(result) => {
-            let result = result.to_json();
-            offload(result.as_bytes().len(), move || value_of(&result)).await
+    let start = |tool: &ToolIdentifier| {
+        workbench.start_call(ToolCall {
+            mode: Mode::Script,
+            names: ToolNames::from(tool),
+            arguments: arguments.clone(),
+            params: None,
+            request: None,
+            select: Select::Whole,
+            context: context.clone(),
+        })
+    };
+    let mut reply = start(&tool).run().await;
+    if is_unknown(&reply) {
+        // The server had not listed its tools when the script named this one. Nothing was sent.
+        let found = names::find_again(workbench, tool.clone())?;
+        if found != tool {
+            reply = start(&found).run().await;
+            tool = found;
         }
+    }
+    match reply {
+        CallReply::Failed {
+            failure: CallFailure::Failed(CallError::InvalidArguments { problem }),
+            ..
+        } => Err(invalid(&format!(
+            "Invalid arguments for {}: {problem}",
+            visible(&tool_name(tool.server.as_str(), tool.tool.as_str()))
+        ))),
+        CallReply::Result(result) => Ok(result.to_json()),
         CallReply::Refused(error) => {
             let message = error.member("message");
             let message = message.as_ref().and_then(RawJson::as_text);
@@ -117,6 +166,17 @@ async fn call(
             })
         }
     }
+}
+
+/// Returns whether a call failed because its server has no such tool.
+fn is_unknown(reply: &CallReply) -> bool {
+    let CallReply::Failed { failure, .. } = reply else {
+        return false;
+    };
+    let CallFailure::NotFound { error, .. } = failure else {
+        return false;
+    };
+    matches!(error, LookupError::ToolUnknown)
 }
 
 fn outcome_word(outcome: Outcome) -> &'static str {
@@ -156,18 +216,41 @@ async fn search(
 }
 
 /// Answers `tools.describe(name)`: one tool with its types and its schema.
-fn describe(workbench: &Workbench, arguments: &RawJson) -> Result<RawJson, Failure> {
+async fn describe(
+    workbench: &Workbench,
+    arguments: &RawJson,
+    context: &CallContext,
+) -> Result<RawJson, Failure> {
     let name = arguments.member("name");
     let name = name.as_ref().and_then(RawJson::as_text);
     let name = name.ok_or_else(|| invalid("tools.describe takes the name of a tool"))?;
+    if let Some(described) = describe_known(workbench, &name) {
+        return Ok(described);
+    }
+    // A search lets the servers that have not listed their tools do so.
+    let query = Query {
+        text: &name,
+        toolbox: None,
+        limit: 1,
+    };
+    workbench.search(&query, &context.client).await;
+    describe_known(workbench, &name).ok_or_else(|| {
+        invalid(
+            "there is no such tool: name it as tools.search does, for example \"tools.server.tool\"",
+        )
+    })
+}
+
+/// Describes a tool that its server has listed.
+fn describe_known(workbench: &Workbench, name: &str) -> Option<RawJson> {
     for server in names::servers(workbench) {
         let tools = server.handle.status().tools.unwrap_or_default();
         let mut tools = tools.tools().iter();
         let found = tools.find(|tool| {
             let whole = tool_name(&server.name, tool.name.as_str());
-            whole == *name
-                || whole.strip_prefix("tools.") == Some(&*name)
-                || format!("{}.{}", server.name, tool.name) == *name
+            whole == name
+                || whole.strip_prefix("tools.") == Some(name)
+                || format!("{}.{}", server.name, tool.name) == name
         });
         if let Some(tool) = found {
             let mut described = described(&server.name, tool);
@@ -176,12 +259,10 @@ fn describe(workbench: &Workbench, arguments: &RawJson) -> Result<RawJson, Failu
                     described[part] = serde_json::from_str(value.as_str()).unwrap_or_default();
                 }
             }
-            return Ok(RawJson::of(&described));
+            return Some(RawJson::of(&described));
         }
     }
-    Err(invalid(
-        "no open toolbox has this tool: name it as tools.search does, for example \"tools.server.tool\"",
-    ))
+    None
 }
 
 /// Returns what a script has to know about a tool.
@@ -192,45 +273,41 @@ fn described(server: &str, tool: &ToolDefinition) -> Value {
         "signature": format!(
             "(args: {}): Promise<{}>",
             arguments_type(&tool.definition),
-            result_type(&tool.definition)
+            result_type(tool)
         ),
     })
 }
 
-/// Answers `results.read(handle)`: the whole of a result that was too large for the client.
-async fn read_result(
+/// Finds the result for `results.read(handle)`: the whole of one that was too large for the client.
+async fn stored_result(
     workbench: &Workbench,
     arguments: &RawJson,
     context: &CallContext,
-) -> Result<RawJson, Failure> {
+) -> Result<Arc<StoredResult>, Failure> {
     let handle = arguments.member("handle");
     let handle = handle.as_ref().and_then(RawJson::as_text);
     let handle = handle.unwrap_or_default().into_owned();
     let owner = context.client.recipient().owner;
-    let stored = Address::parse_loosely(&handle)
-        .ok_or(PageError::Gone)
-        .and_then(|address| workbench.results().find(&address, owner));
-    let stored = stored.map_err(|error| Failure {
-        code: "result_gone".to_owned(),
+    let stored = match Address::parse_loosely(&handle) {
+        Some(address) => find_result(workbench, &address, owner).await,
+        None => Err(PageError::Gone),
+    };
+    stored.map_err(|error| Failure {
+        code: page_error_code(error).to_owned(),
         outcome: Some("not_sent".to_owned()),
         message: page_error_text(&handle, 1, error),
-    })?;
-    let bytes = stored.json().len();
-    offload(bytes, move || {
-        let result = RawJson::parse(&stored.json().to_owned().into());
-        result.map_or_else(|_| Ok(RawJson::of(&stored.text())), |it| value_of(&it))
     })
-    .await
 }
 
 /// Returns the definition of a tool, if its server has listed it.
 fn definition(workbench: &Workbench, tool: &ToolIdentifier) -> Option<ToolDefinition> {
     let toolbox = workbench.toolbox(tool.toolbox.as_str())?;
     let server = toolbox.server(&tool.server)?;
-    server.inspect(|status| status.tools.as_ref()?.get(tool.tool.as_str()).cloned())
+    let tools = server.inspect(|status| status.tools.clone())?;
+    names::find_tool(&tools, tool.tool.as_str()).cloned()
 }
 
-fn invalid(message: &str) -> Failure {
+pub(super) fn invalid(message: &str) -> Failure {
     Failure {
         code: "invalid_arguments".to_owned(),
         outcome: Some("not_sent".to_owned()),

@@ -2,6 +2,7 @@
 //! pipeline as any other; the script itself runs in a worker process.
 
 mod caller;
+mod emitted;
 mod inner_call;
 mod names;
 mod report;
@@ -51,7 +52,7 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
                         tools.<server>.<tool>(args) of open toolboxes -> Promise of the result as a value. \
                         tools.search(query) and tools.describe(name) give signatures; results.read(id) reads a cut result. \
                         Run independent calls with Promise.all. A failed tool throws ToolError {tool, code, outcome, \
-                        message}. console.log is returned too. No network, files, imports, timers. Limits: 2 s CPU, 64 MB, \
+                        message}. console.log is returned too; emit(part) hands an image or link of a result to the user. No network, files, imports, timers. Limits: 2 s CPU, 64 MB, \
                         100 calls, 32 KB result.",
         "inputSchema": {
             "type": "object",

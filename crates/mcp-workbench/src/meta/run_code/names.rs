@@ -7,9 +7,15 @@ use ident::{ServerName, ToolIdentifier, ToolboxName};
 use script::{Failure, tool_name};
 
 use crate::{
-    downstream::ServerHandle, near::nearest, toolbox::Toolbox, visible::visible,
+    downstream::{ServerHandle, ToolDefinition, ToolList},
+    near::{nearest, nearest_few},
+    toolbox::Toolbox,
+    visible::visible,
     workbench::Workbench,
 };
+
+/// The number of tools that an error suggests.
+const MAX_SUGGESTIONS: usize = 3;
 
 /// A server, and the name that scripts have for it.
 pub(super) struct NamedServer {
@@ -63,25 +69,64 @@ pub(super) fn find(
 ) -> Result<ToolIdentifier, Failure> {
     let servers = servers(workbench);
     let found = find_server(&servers, server)?;
-    let tools = found.handle.status().tools;
-    let name = match &tools {
-        Some(list) if list.get(tool).is_none() => {
-            // A withheld tool is not replaced by one with a similar name.
-            let is_known = list.denied(tool).is_some() || list.withheld_as(tool).is_some();
-            let names = || list.tools().iter().map(|it| it.name.as_str());
-            match only(names().filter(|it| !is_known && snake_case(it) == tool)) {
-                Some(alias) => alias.to_owned(),
-                None if is_known => tool.to_owned(),
-                None => return Err(unknown_tool(server, tool, names())),
-            }
-        }
-        _ => tool.to_owned(),
-    };
-    Ok(ToolIdentifier {
+    let named = ToolIdentifier {
         toolbox: found.toolbox.clone(),
         server: found.server.clone(),
-        tool: name.as_str().into(),
+        tool: tool.into(),
+    };
+    match found.handle.status().tools {
+        Some(list) => find_listed(&list, named, server),
+        // The call waits until the server has listed its tools.
+        None => Ok(named),
+    }
+}
+
+/// Finds a tool whose server had not listed its tools when the script named it.
+pub(super) fn find_again(
+    workbench: &Workbench,
+    named: ToolIdentifier,
+) -> Result<ToolIdentifier, Failure> {
+    let toolbox = workbench.toolbox(named.toolbox.as_str());
+    let server = toolbox.and_then(|it| it.server(&named.server));
+    match server.and_then(|it| it.status().tools) {
+        Some(list) => {
+            let server = named.server.to_string();
+            find_listed(&list, named, &server)
+        }
+        None => Ok(named),
+    }
+}
+
+/// Finds a tool in the list of its server, which the script calls `server`.
+fn find_listed(
+    list: &ToolList,
+    named: ToolIdentifier,
+    server: &str,
+) -> Result<ToolIdentifier, Failure> {
+    let tool = named.tool.as_str();
+    if let Some(definition) = find_tool(list, tool) {
+        let tool = definition.name.clone();
+        return Ok(ToolIdentifier { tool, ..named });
+    }
+    if is_refused(list, tool) {
+        return Ok(named);
+    }
+    let names = list.tools().iter().map(|it| it.name.as_str());
+    Err(unknown_tool(server, tool, names))
+}
+
+/// Finds a tool by its exact name, or by a name without characters that need quotes.
+pub(super) fn find_tool<'a>(list: &'a ToolList, tool: &str) -> Option<&'a ToolDefinition> {
+    list.get(tool).or_else(|| {
+        let tools = list.tools().iter();
+        // A refused tool is not replaced by one with a similar name.
+        only(tools.filter(|it| !is_refused(list, tool) && snake_case(it.name.as_str()) == tool))
     })
+}
+
+/// Returns whether the server has a tool of this name that is denied or withheld.
+fn is_refused(list: &ToolList, tool: &str) -> bool {
+    list.denied(tool).is_some() || list.withheld_as(tool).is_some()
 }
 
 /// Finds the server of a name: by its exact name, by its name in an open toolbox, or by a name without characters that
@@ -106,18 +151,22 @@ fn find_server<'a>(servers: &'a [NamedServer], name: &str) -> Result<&'a NamedSe
     let names = servers.iter().map(|it| it.name.as_str());
     let near = nearest(name, names).map(|it| format!(" Did you mean: {}?", visible(it)));
     Err(not_found(format!(
-        "Unknown server '{}'.{} (tools.search finds tools)",
+        "Unknown server '{}'.{} (search_tools to find tools)",
         visible(name),
         near.unwrap_or_default()
     )))
 }
 
 fn unknown_tool<'a>(server: &str, tool: &str, names: impl Iterator<Item = &'a str>) -> Failure {
-    let near = nearest(tool, names).map(|it| format!(" Did you mean: {}?", visible(it)));
+    let near = nearest_few(tool, names, MAX_SUGGESTIONS);
+    let near = if near.is_empty() {
+        String::new()
+    } else {
+        format!(" Did you mean: {}?", visible(&near.join(", ")))
+    };
     not_found(format!(
-        "Unknown tool {}.{} (tools.search finds others)",
+        "Unknown tool {}.{near} (search_tools to find others)",
         visible(&tool_name(server, tool)),
-        near.unwrap_or_default()
     ))
 }
 

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use rawjson::{ObjectText, RawJson};
-use script::{End, Position, Thrown, excerpt};
+use script::{ACCEPTS_TYPES, End, Position, Thrown, excerpt};
 use serde_json::{Map, Value, json};
 
 use super::run::{CallRecord, CallState, LIMITS, RunEnd, RunReport};
@@ -12,6 +12,16 @@ use crate::{scripts::WorkerGone, visible::visible_lines};
 
 /// The key under which programs find the details of a failure.
 const ERROR_KEY: &str = "mcp-workbench/error";
+/// The next step after a script that could not be read.
+const SYNTAX_STEP: &str = if ACCEPTS_TYPES {
+    "Nothing ran. Correct the script and run it again."
+} else {
+    "Nothing ran. Correct the script (JavaScript, without types) and run it again."
+};
+/// The code of a call that is one too many.
+const CALL_LIMIT: &str = "call_limit";
+/// The code of a call of a tool that does not exist.
+const TOOL_UNKNOWN: &str = "tool_unknown";
 /// The number of calls that an error names.
 const MAX_NAMED: usize = 10;
 /// The number of characters of a message of the script that are shown.
@@ -40,15 +50,24 @@ impl RunReport {
         if !self.logs.is_empty() {
             text = text.member("logs", &self.logs);
         }
+        if let Some(hint) = self.unfinished() {
+            text = text.member("hint", &hint);
+        }
         let structured = text
             .member("calls", &self.counts())
             .member("ms", &self.milliseconds())
             .finish();
-        let content = json!([{ "type": "text", "text": structured.as_str() }]);
         ObjectText::new()
-            .member("content", &content)
+            .raw("content", &self.content(structured.as_str()))
             .raw("structuredContent", &structured)
             .finish()
+    }
+
+    /// Returns the content of a result: a text, and what the script has emitted.
+    fn content(&self, text: &str) -> RawJson {
+        let mut content = vec![RawJson::of(&json!({ "type": "text", "text": text }))];
+        content.extend(self.emitted.iter().cloned());
+        RawJson::array(&content)
     }
 
     fn failure(&self, code: &str) -> RawJson {
@@ -61,28 +80,52 @@ impl RunReport {
         details.insert("calls".into(), self.counts());
         details.insert("wrote".into(), self.named(CallRecord::has_written).into());
         details.insert("unknown".into(), self.named(CallRecord::is_unknown).into());
-        RawJson::of(&json!({
-            "content": [{ "type": "text", "text": self.text(code) }],
-            "isError": true,
-            "_meta": { ERROR_KEY: details },
-        }))
+        ObjectText::new()
+            .raw("content", &self.content(&self.text(code)))
+            .member("isError", &true)
+            .member("_meta", &json!({ ERROR_KEY: details }))
+            .finish()
     }
 
     fn counts(&self) -> Value {
         let failed = |it: &&CallRecord| matches!(it.state, CallState::Failed { .. });
-        let open = |it: &&CallRecord| it.state == CallState::Running;
         let mut counts = Map::new();
         counts.insert("total".into(), self.calls.len().into());
         counts.insert(
             "failed".into(),
             self.calls.iter().filter(failed).count().into(),
         );
-        let cancelled = self.calls.iter().filter(open).count();
+        let cancelled = self.cancelled();
         if cancelled > 0 {
-            // The script returned without `await`.
             counts.insert("cancelled".into(), cancelled.into());
         }
         Value::Object(counts)
+    }
+
+    /// Returns the number of calls that had not ended when the script did.
+    fn cancelled(&self) -> usize {
+        let running = |it: &&CallRecord| it.state == CallState::Running;
+        self.calls.iter().filter(running).count()
+    }
+
+    /// Returns a warning about calls that a script did not wait for.
+    pub(crate) fn unfinished(&self) -> Option<String> {
+        let cancelled = self.cancelled();
+        if cancelled == 0 {
+            return None;
+        }
+        let (calls, were) = match cancelled {
+            1 => ("1 call".to_owned(), "was"),
+            several => (format!("{several} calls"), "were"),
+        };
+        let unknown = self.named(CallRecord::is_unknown);
+        let unknown = match &unknown[..] {
+            [] => String::new(),
+            unknown => format!(" Outcome unknown (may have run): {}.", unknown.join(", ")),
+        };
+        Some(format!(
+            "{calls} {were} cancelled, because the script returned first: use await.{unknown}"
+        ))
     }
 
     fn milliseconds(&self) -> u64 {
@@ -103,6 +146,7 @@ impl RunReport {
                 End::Deadlock => "script_deadlock",
             },
             RunEnd::WorkerGone(WorkerGone::HardLimit) => "script_cpu_limit",
+            RunEnd::WorkerGone(WorkerGone::NotConfined(_)) => "script_unsupported",
             RunEnd::WorkerGone(_) => "script_worker_gone",
             RunEnd::TimeLimit(_) => "script_time_limit",
         }
@@ -110,9 +154,8 @@ impl RunReport {
 
     fn place(&self) -> Option<Position> {
         match &self.end {
-            RunEnd::Script(End::Thrown(thrown)) => thrown.at,
-            RunEnd::Script(End::CpuLimit { at }) => *at,
-            _ => None,
+            RunEnd::Script(end) => end.place(),
+            RunEnd::WorkerGone(_) | RunEnd::TimeLimit(_) => None,
         }
     }
 
@@ -166,6 +209,9 @@ impl RunReport {
             }
             RunEnd::WorkerGone(WorkerGone::Exited { signal: None } | WorkerGone::Garbled) => {
                 "The worker process of the script ended unexpectedly.".to_owned()
+            }
+            RunEnd::WorkerGone(WorkerGone::NotConfined(reason)) => {
+                format!("Scripts cannot run here, because their worker is not confined: {reason}.")
             }
             RunEnd::TimeLimit(limit) => {
                 let waiting = self.calls.iter().find(|it| it.state == CallState::Running);
@@ -232,9 +278,8 @@ impl RunReport {
                     what is unknown.";
         }
         match &self.end {
-            RunEnd::Script(End::Thrown(thrown)) if thrown.name == "SyntaxError" => {
-                "Nothing ran. Correct the script (JavaScript, without types) and run it again."
-            }
+            RunEnd::Script(End::Thrown(thrown)) if thrown.name == "SyntaxError" => SYNTAX_STEP,
+            RunEnd::WorkerGone(WorkerGone::NotConfined(_)) => "Call the tools one by one.",
             RunEnd::Script(End::Thrown(thrown)) if thrown.tool.is_some() => {
                 "Correct the call, or catch ToolError {tool, code, outcome, message} to go on without it."
             }
@@ -280,11 +325,15 @@ fn thrown_headline(thrown: &Thrown, at: &str) -> String {
     let message = visible_lines(message.trim_end_matches('.'));
     let name: String = thrown.name.chars().take(100).collect();
     let name = visible_lines(&name);
+    // This text ends with the next step in brackets.
+    let is_unknown = thrown.code.as_deref() == Some(TOOL_UNKNOWN);
+    let stop = if is_unknown { "" } else { "." };
     match &thrown.tool {
-        Some(tool) => {
+        Some(_) if thrown.code.as_deref() == Some(CALL_LIMIT) => format!("{message}{at}."),
+        Some(tool) if !message.contains(tool.as_str()) => {
             let tool: String = tool.chars().take(MAX_MESSAGE).collect();
-            format!("{name}{at} in {}: {message}.", visible_lines(&tool))
+            format!("{name}{at} in {}: {message}{stop}", visible_lines(&tool))
         }
-        None => format!("{name}{at}: {message}."),
+        _ => format!("{name}{at}: {message}{stop}"),
     }
 }

@@ -8,15 +8,18 @@ use serde_json::value::RawValue;
 use tokio::{
     sync::watch,
     task::JoinSet,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep, sleep_until},
 };
 
 use super::{
     caller::{ScriptCaller, SharedRun},
+    emitted::Parts,
     inner_call::InnerCall,
+    value::CallValue,
 };
 use crate::{
-    call::{CallContext, ClientHandle, ReportedProgress},
+    call::{CallContext, CallReports, ClientHandle},
+    config::MetaTool,
     contain::contain,
     scripts::{RunSlot, StartError, Worker, WorkerGone},
     wire,
@@ -39,6 +42,9 @@ const MAX_TOTAL_RESULT_BYTES: usize = 16 * 1024 * 1024;
 const QUIET_TIME: Duration = Duration::from_secs(10);
 /// The time between two reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(5);
+/// The time between the end of a run and the start of the next worker. Starting a process holds up the event loop for about
+/// half a millisecond, and the answer to the client goes first.
+const REPLACE_DELAY: Duration = Duration::from_millis(5);
 /// The number of random bytes in the id of a run.
 const ID_BYTES: usize = 6;
 
@@ -47,6 +53,8 @@ pub(crate) struct RunReport {
     pub(super) end: RunEnd,
     /// The lines that the script has logged.
     pub(crate) logs: Vec<String>,
+    /// The content that the script has emitted.
+    pub(crate) emitted: Vec<RawJson>,
     pub(super) calls: Vec<CallRecord>,
     pub(super) duration: Duration,
 }
@@ -86,7 +94,7 @@ pub(crate) async fn run_script(
     time_limit: Duration,
     context: &CallContext,
 ) -> Result<RunReport, StartError> {
-    let (worker, slot) = workbench.scripts().take()?;
+    let (mut worker, slot) = workbench.scripts().take()?;
     let shared = Arc::new(SharedRun {
         id: new_id(),
         open_questions: watch::channel(0).0,
@@ -103,11 +111,16 @@ pub(crate) async fn run_script(
         workbench: Arc::clone(workbench),
         worker,
         _slot: slot,
+        _consents: RunConsents {
+            workbench: Arc::clone(workbench),
+            run: Arc::clone(&shared.id),
+        },
         caller,
         context,
         running: JoinSet::new(),
         calls: Vec::new(),
         logs: Vec::new(),
+        parts: Parts::default(),
         received: 0,
         began: Instant::now(),
     };
@@ -117,14 +130,21 @@ pub(crate) async fn run_script(
     let report = RunReport {
         end,
         logs: run.logs,
+        emitted: run.parts.into_emitted(),
         calls: run.calls,
         duration: run.began.elapsed(),
     };
-    // The next run shall find a worker, but the client of this one need not wait for it.
-    let workbench = Arc::clone(workbench);
-    let pool = Arc::clone(&workbench);
-    workbench.spawn(async move { pool.scripts().warm_up() });
+    workbench.spawn(replace_worker(Arc::clone(workbench)));
     Ok(report)
+}
+
+/// Starts the worker of the next run, after the client of this run got its answer.
+async fn replace_worker(workbench: Arc<Workbench>) {
+    sleep(REPLACE_DELAY).await;
+    // The command `run` needs no second worker, and a reload may have switched scripts off.
+    if workbench.config().meta_tools.contains(&MetaTool::RunCode) {
+        workbench.scripts().warm_up();
+    }
 }
 
 struct Run<'a> {
@@ -136,9 +156,12 @@ struct Run<'a> {
     running: JoinSet<Finished>,
     calls: Vec<CallRecord>,
     logs: Vec<String>,
+    parts: Parts,
     /// The bytes of the results that the script got.
     received: usize,
     began: Instant,
+    // After the calls: none of them can add a consent then.
+    _consents: RunConsents,
 }
 
 /// A call that has ended.
@@ -146,7 +169,20 @@ struct Finished {
     /// Its place among the calls of the run.
     at: usize,
     id: u32,
-    result: Result<RawJson, script::Failure>,
+    writes: bool,
+    result: Result<CallValue, script::Failure>,
+}
+
+/// The consents that the user gave for this run. They end with it, however it ends.
+struct RunConsents {
+    workbench: Arc<Workbench>,
+    run: Arc<str>,
+}
+
+impl Drop for RunConsents {
+    fn drop(&mut self) {
+        self.workbench.forget_run(&self.run);
+    }
 }
 
 impl Run<'_> {
@@ -162,8 +198,12 @@ impl Run<'_> {
             tokio::select! {
                 message = self.worker.next() => match message {
                     Ok(FromWorker::Ready) => {}
+                    Ok(FromWorker::NotConfined(reason)) => {
+                        return RunEnd::WorkerGone(WorkerGone::NotConfined(reason));
+                    }
                     Ok(FromWorker::Log(line)) => self.log(line),
                     Ok(FromWorker::Call(request)) => self.take(request),
+                    Ok(FromWorker::Emit { id, reference }) => self.emit(id, &reference),
                     Ok(FromWorker::End(end)) => return RunEnd::Script(end),
                     Err(gone) => return RunEnd::WorkerGone(gone),
                 },
@@ -203,7 +243,7 @@ impl Run<'_> {
         let arguments = RawJson::trusted(arguments.get().to_owned().into());
         let call = InnerCall::new(&self.workbench, &called, arguments);
         let (state, writes) = match &call {
-            Ok(call) => (CallState::Running, call.writes(&self.workbench)),
+            Ok(call) => (CallState::Running, call.target.writes(&self.workbench)),
             Err(_) => (CallState::Failed { is_unknown: false }, false),
         };
         let place = self.calls.len();
@@ -225,31 +265,59 @@ impl Run<'_> {
             client: Arc::clone(&self.caller),
             meta: self.context.meta.clone(),
             retry: None,
-            progress: ReportedProgress::default(),
-            span: None,
+            reports: CallReports::default(),
         };
-        let made = call.make(Arc::clone(&self.workbench), context);
+        let workbench = Arc::clone(&self.workbench);
+        let target = call.target.clone();
+        let made = call.make(at + 1, Arc::clone(&workbench), context);
         self.running.spawn(async move {
             let result = contain(made).await;
             let result = result.unwrap_or_else(|panicked| Err(internal(&panicked.to_string())));
-            Finished { at, id, result }
+            Finished {
+                at,
+                id,
+                writes: target.writes(&workbench),
+                result,
+            }
         });
     }
 
     /// Gives the script the result of a call.
     fn finish(&mut self, finished: Finished) {
-        let Finished { at, id, result } = finished;
+        let Finished {
+            at,
+            id,
+            writes,
+            result,
+        } = finished;
+        self.calls[at].writes = writes;
         self.calls[at].state = match &result {
             Ok(_) => CallState::Completed,
             Err(failure) => CallState::Failed {
                 is_unknown: failure.outcome.as_deref() == Some("unknown"),
             },
         };
-        let value = result.and_then(|json| {
-            self.received += json.as_bytes().len();
+        let value = result.and_then(|CallValue { json, parts }| {
+            let of_parts = parts.iter().map(|it| it.block.as_bytes().len());
+            self.received += json.as_bytes().len() + of_parts.sum::<usize>();
             if self.received > MAX_TOTAL_RESULT_BYTES {
                 return Err(too_much());
             }
+            self.parts.add(parts);
+            Ok(json)
+        });
+        self.answer(id, value);
+    }
+
+    /// Emits a part of a result, and says whether that was possible.
+    fn emit(&mut self, id: u32, reference: &str) {
+        let emitted = self.parts.emit(reference);
+        self.answer(id, emitted.map(|()| RawJson::of(&())));
+    }
+
+    /// Sends the script the answer to a request.
+    fn answer(&mut self, id: u32, value: Result<RawJson, script::Failure>) {
+        let value = value.and_then(|json| {
             RawValue::from_string(json.as_str().to_owned())
                 .map_err(|_| internal("the result is not valid JSON"))
         });

@@ -18,6 +18,8 @@ declare class ToolError extends Error {
 }
 /** Results that were too large to show, by the id in their notice. */
 declare const results: { read(id: string): Promise<unknown> };
+/** Hands a part of a result to the user: an image, a sound, a file or a link, as an object with `ref`. */
+declare function emit(part: { ref: string }): Promise<void>;
 declare const console: { log(...values: unknown[]): void };
 interface FoundTool { tool: string; description: string | null; signature: string }
 "#;
@@ -49,7 +51,7 @@ pub(crate) fn declarations(workbench: &Workbench) -> String {
                 "    {}(args: {}): Promise<{}>;",
                 property_key(tool.name.as_str()),
                 arguments_type(&tool.definition),
-                result_type(&tool.definition)
+                result_type(tool)
             );
         }
         text.push_str("  };\n");

@@ -2,16 +2,42 @@
 
 use rawjson::{Kind, ObjectText, RawJson};
 use script::Failure;
-use serde_json::json;
+use serde_json::{Map, Value};
 
 /// The largest result of one call, in bytes.
 pub(super) const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;
 /// The number of characters of an error of a tool that a script gets.
 const MAX_MESSAGE_CHARACTERS: usize = 4000;
 
-/// Returns the value of a result, as JSON on one line: `structuredContent` if there is any; otherwise the text, read as JSON
-/// if it is an object or an array; otherwise the content with its binary parts described. An error of the tool fails.
-pub(super) fn value_of(result: &RawJson) -> Result<RawJson, Failure> {
+/// The value of a call.
+#[derive(Debug)]
+pub(super) struct CallValue {
+    /// On one line.
+    pub(super) json: RawJson,
+    /// The parts of the result that are no text, which the script can emit.
+    pub(super) parts: Vec<Part>,
+}
+
+/// A part of a result that is no text.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// The name that scripts have for it. No two parts of a run have the same.
+    pub(super) reference: String,
+    /// The part as the server sent it.
+    pub(super) block: RawJson,
+}
+
+impl From<RawJson> for CallValue {
+    fn from(json: RawJson) -> Self {
+        let parts = Vec::new();
+        Self { json, parts }
+    }
+}
+
+/// Returns the value of a result: `structuredContent` if there is any; otherwise the text, read as JSON if it is an object
+/// or an array; otherwise the content with its binary parts described. An error of the tool fails. `call` is the number of
+/// the call in its run.
+pub(super) fn value_of(result: &RawJson, call: usize) -> Result<CallValue, Failure> {
     if result.member("isError").is_some_and(|it| it.is_true()) {
         let message: String = text_of(result)
             .chars()
@@ -30,19 +56,31 @@ pub(super) fn value_of(result: &RawJson) -> Result<RawJson, Failure> {
     }
     let structured = result.member("structuredContent");
     if let Some(structured) = structured.filter(|it| it.kind() != Kind::Null) {
-        return Ok(structured.minified());
+        return Ok(structured.minified().into());
     }
     let content = result.member("content").and_then(|it| it.elements());
     let content = content.unwrap_or_default();
     if content.is_empty() {
-        return Ok(RawJson::of(&()));
+        return Ok(RawJson::of(&()).into());
     }
     if content.iter().all(is_text) {
-        return Ok(parsed(&text_of(result)));
+        return Ok(parsed(&text_of(result)).into());
     }
-    let content: Vec<RawJson> = content.iter().map(described).collect();
-    let content = RawJson::array(&content);
-    Ok(ObjectText::new().raw("content", &content).finish())
+    let mut parts = Vec::new();
+    let mut shown = Vec::new();
+    for block in &content {
+        if is_text(block) {
+            shown.push(block.minified());
+            continue;
+        }
+        let reference = format!("{call}.{}", parts.len() + 1);
+        shown.push(described(block, &reference));
+        let block = block.minified();
+        parts.push(Part { reference, block });
+    }
+    let content = RawJson::array(&shown);
+    let json = ObjectText::new().raw("content", &content).finish();
+    Ok(CallValue { json, parts })
 }
 
 /// Returns a text as the JSON object or array that it is, or as a string.
@@ -69,19 +107,48 @@ fn text_of(result: &RawJson) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns a part of the content without its bytes, which a script cannot use.
-fn described(block: &RawJson) -> RawJson {
-    let data = block.member("data");
-    let Some(data) = data.as_ref().and_then(RawJson::as_text) else {
-        return block.minified();
+/// Returns a part of the content with its reference, and without its bytes, which a script cannot use.
+fn described(block: &RawJson, reference: &str) -> RawJson {
+    let binary = Binary::of(block);
+    let binary = binary.or_else(|| Binary::of(&block.member("resource")?));
+    let Some(binary) = binary else {
+        return block
+            .minified()
+            .with_member("ref", &RawJson::of(&reference));
     };
-    let text = |name: &str| Some(block.member(name)?.as_text()?.into_owned());
-    RawJson::of(&json!({
-        "type": text("type"),
-        "mimeType": text("mimeType"),
-        // Base64 has four characters for three bytes.
-        "bytes": data.trim_end_matches('=').len() * 3 / 4,
-    }))
+    let mut described = Map::new();
+    let kind = block.member("type");
+    let kind = kind.as_ref().and_then(RawJson::as_text);
+    described.insert("type".into(), kind.into());
+    if let Some(uri) = binary.uri {
+        described.insert("uri".into(), uri.into());
+    }
+    described.insert("mimeType".into(), binary.mime_type.into());
+    described.insert("bytes".into(), binary.bytes.into());
+    described.insert("ref".into(), reference.into());
+    RawJson::of(&Value::Object(described))
+}
+
+/// A description of bytes in a result.
+struct Binary {
+    uri: Option<String>,
+    mime_type: Option<String>,
+    bytes: usize,
+}
+
+impl Binary {
+    /// Describes an image, a sound or the file of an embedded resource; `None` if there are no bytes.
+    fn of(value: &RawJson) -> Option<Self> {
+        let data = value.member("data").or_else(|| value.member("blob"))?;
+        let data = data.as_text()?;
+        let text = |name: &str| Some(value.member(name)?.as_text()?.into_owned());
+        Some(Self {
+            uri: text("uri"),
+            mime_type: text("mimeType"),
+            // Base64 has four characters for three bytes.
+            bytes: data.trim_end_matches('=').len() * 3 / 4,
+        })
+    }
 }
 
 fn failure(code: &str, message: String) -> Failure {
@@ -95,10 +162,11 @@ fn failure(code: &str, message: String) -> Failure {
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
+    use serde_json::json;
 
     use super::*;
 
-    fn text(text: &str) -> serde_json::Value {
+    fn text(text: &str) -> Value {
         json!({"type": "text", "text": text})
     }
 
@@ -122,12 +190,24 @@ mod tests {
             ),
             (
                 json!({"content": [text("x"), {"type": "image", "mimeType": "image/png", "data": "AAAA"}]}),
-                json!({"content": [text("x"), {"type": "image", "mimeType": "image/png", "bytes": 3}]}),
+                json!({"content": [text("x"), {"type": "image", "mimeType": "image/png", "bytes": 3, "ref": "4.1"}]}),
+            ),
+            (
+                json!({"content": [
+                    {"type": "resource", "resource": {"uri": "a:b", "mimeType": "x/y", "blob": "AAA="}},
+                    text("x"),
+                    {"type": "resource_link", "uri": "c:d", "name": "d"},
+                ]}),
+                json!({"content": [
+                    {"type": "resource", "uri": "a:b", "mimeType": "x/y", "bytes": 2, "ref": "4.1"},
+                    text("x"),
+                    {"type": "resource_link", "uri": "c:d", "name": "d", "ref": "4.2"},
+                ]}),
             ),
         ];
         for (result, expected) in cases {
-            let value = value_of(&RawJson::of(&result)).unwrap();
-            let value: serde_json::Value = serde_json::from_str(value.as_str()).unwrap();
+            let value = value_of(&RawJson::of(&result), 4).unwrap();
+            let value: Value = serde_json::from_str(value.json.as_str()).unwrap();
             assert_eq!(value, expected, "{result}");
         }
     }
@@ -135,14 +215,14 @@ mod tests {
     #[test]
     fn an_error_of_a_tool_fails() {
         let result = json!({"isError": true, "content": [text("not found: 42")]});
-        let failure = value_of(&RawJson::of(&result)).unwrap_err();
+        let failure = value_of(&RawJson::of(&result), 1).unwrap_err();
         assert_eq!(
             (failure.code.as_str(), failure.message.as_str()),
             ("tool_error", "not found: 42")
         );
         let large = json!({"content": [text(&"x".repeat(MAX_RESULT_BYTES))]});
         assert_eq!(
-            value_of(&RawJson::of(&large)).unwrap_err().code,
+            value_of(&RawJson::of(&large), 1).unwrap_err().code,
             "result_too_large"
         );
     }

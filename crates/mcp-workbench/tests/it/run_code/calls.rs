@@ -178,6 +178,51 @@ fn a_script_finds_tools_and_reads_what_was_cut() {
 }
 
 #[test]
+fn parts_that_are_no_text_are_described_and_emitted_as_they_came() {
+    let image = r#"{"type": "image", "mimeType": "image/png", "data": "AAAA"}"#;
+    let shot = format!(r#"{{"content":[{{"type":"text","text":"done"}},{image}]}}"#);
+    let linked = r#"{"content":[{"type":"resource_link","uri":"a:b","name":"b"}]}"#;
+    let script = Script::named(&["shot", "linked"])
+        .answers("shot", &shot)
+        .answers("linked", linked);
+    let mut workbench = opened(&script);
+    // Without `await`, as models write it.
+    let result = run(
+        &mut workbench,
+        "const { content } = await tools.fs.shot({});
+         emit((await tools.fs.linked({})).content[0]);
+         emit(content[1]);
+         return content",
+    );
+    assert!(!result.failed(), "{}", result.raw);
+    let structured = result.structured();
+    assert_eq!(
+        structured["result"],
+        json!([
+            {"type": "text", "text": "done"},
+            {"type": "image", "mimeType": "image/png", "bytes": 3, "ref": "1.1"},
+        ])
+    );
+    assert_eq!(structured["calls"], json!({"total": 2, "failed": 0}));
+    let whole: Value = serde_json::from_str(&result.raw).unwrap();
+    let expected = json!([
+        {"type": "resource_link", "uri": "a:b", "name": "b"},
+        serde_json::from_str::<Value>(image).unwrap(),
+    ]);
+    assert_eq!(json!(whole["content"].as_array().unwrap()[1..]), expected);
+    // A reference of another run leads nowhere, and nothing else can be emitted.
+    for part in ["{ref: '1.1'}", "'text'", "null"] {
+        let failed = run(&mut workbench, &format!("await emit({part})"));
+        let text = failed.error();
+        assert!(text.starts_with("ToolError at 1:"), "{text}");
+        assert!(
+            text.contains(": emit takes a part of a result of this run"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn servers_of_one_name_are_told_apart_by_their_toolboxes() {
     let answer = |text: &str| {
         let result = json!({"content": [{"type": "text", "text": text}]});
@@ -209,6 +254,26 @@ fn servers_of_one_name_are_told_apart_by_their_toolboxes() {
         text.contains(r#"Write one of: tools["a/fs"]["…"], tools["b/fs"]["…"]"#),
         "{text}"
     );
+}
+
+#[test]
+fn calls_that_a_script_does_not_wait_for_are_reported() {
+    let mut workbench = opened(&Script::named(&["hang", "echo"]));
+    let result = run(
+        &mut workbench,
+        "tools.fs.hang({}); await tools.fs.echo({}); return 1",
+    );
+    let structured = result.structured();
+    assert_eq!(
+        structured["calls"],
+        json!({"total": 2, "failed": 0, "cancelled": 1})
+    );
+    assert_eq!(
+        structured["hint"],
+        "1 call was cancelled, because the script returned first: use await. Outcome unknown (may have run): tools.fs.hang \
+         (started 1:10)."
+    );
+    workbench.journal("dev", "fs").wait("cancelled", 1);
 }
 
 #[test]

@@ -67,10 +67,49 @@ fn only_the_servers_that_a_script_may_use_are_there() {
     let output = run(&setup, &["run", file.to_str().unwrap(), "--toolbox", "dev"]);
     assert_eq!(
         String::from_utf8_lossy(&output.stdout),
-        "Unknown server 'away'. (tools.search finds tools)\n"
+        "Unknown server 'away'. (search_tools to find tools)\n"
     );
     let output = run(&setup, &["run", file.to_str().unwrap(), "--toolbox", "dve"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("did you mean `dev`?"));
+}
+
+/// Nothing is known about a server before the script calls it.
+#[test]
+fn a_server_that_starts_for_the_script_is_known_as_if_it_had_been_up() {
+    let tools =
+        r#"[{"name":"do-it","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]"#;
+    let script = Script::new()
+        .tools(tools)
+        .answers("do-it", r#"{"content":[{"type":"text","text":"done"}]}"#);
+    let setup = Setup::new().toolbox("dev", "d").server("my-fs", &script);
+    let file = setup.path("a.js");
+    let rows = [
+        ("return await tools.my_fs.do_it({})", "done\n", ""),
+        (
+            "return (await tools.describe('my-fs.do-it')).signature",
+            "(args: Record<string, unknown>): Promise<unknown>\n",
+            "",
+        ),
+        (
+            "await tools.my_fs.do_ti({})",
+            "",
+            "ToolError at 1:19 in tools.my_fs.do_ti: Unknown tool tools[\"my-fs\"].do_ti. Did you mean: do-it? (search_tools to find others) Calls \
+             completed before: 0.\nawait tools.my_fs.do_ti({})\n                  ^\nCorrect the call, or catch ToolError \
+             {tool, code, outcome, message} to go on without it.\n",
+        ),
+        (
+            "await tools.my_fs.do_it({}); throw new Error('after')",
+            "",
+            "Error at 1:40: after. Calls completed before: 1.\nawait tools.my_fs.do_it({}); throw new Error('after')\n\
+             \u{20}                                      ^\nCorrect the script and run it again.\n",
+        ),
+    ];
+    for (code, stdout, stderr) in rows {
+        fs::write(&file, code).unwrap();
+        let output = run(&setup, &["run", file.to_str().unwrap()]);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), stderr, "{code}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), stdout, "{code}");
+    }
 }
 
 #[test]

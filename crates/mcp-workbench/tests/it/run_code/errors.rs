@@ -1,4 +1,4 @@
-//! What a model reads when a script fails.
+//! The texts that a model reads when a script fails.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -26,7 +26,7 @@ fn an_error_has_its_kind_its_place_the_calls_before_and_the_next_step() {
             "const x = ;",
             "script_error",
             "SyntaxError at 1:11: unexpected token in expression: ';'. Calls completed before: 0.\nconst x = ;\n          ^\n\
-             Nothing ran. Correct the script (JavaScript, without types) and run it again.",
+             Nothing ran. Correct the script and run it again.",
         ),
         (
             "await tools.fs.read({repo: 'a'});\nawait tools.fs.write({});\nawait tools.fs.broken({})",
@@ -38,23 +38,22 @@ fn an_error_has_its_kind_its_place_the_calls_before_and_the_next_step() {
         (
             "await tools.fs.raed({})",
             "script_error",
-            "ToolError at 1:15 in tools.fs.raed: Unknown tool tools.fs.raed. Did you mean: read? (tools.search finds others). \
-             Calls completed before: 0.\nawait tools.fs.raed({})\n              ^\nCorrect the call, or catch ToolError {tool, \
+            "ToolError at 1:16: Unknown tool tools.fs.raed. Did you mean: read? (search_tools to find others) \
+             Calls completed before: 0.\nawait tools.fs.raed({})\n               ^\nCorrect the call, or catch ToolError {tool, \
              code, outcome, message} to go on without it.",
         ),
         (
             "await tools.fsx.read({})",
             "script_error",
-            "ToolError at 1:16 in tools.fsx.read: Unknown server 'fsx'. (tools.search finds tools). Calls completed before: \
-             0.\nawait tools.fsx.read({})\n               ^\nCorrect the call, or catch ToolError {tool, code, outcome, \
+            "ToolError at 1:17 in tools.fsx.read: Unknown server 'fsx'. (search_tools to find tools) Calls completed before: \
+             0.\nawait tools.fsx.read({})\n                ^\nCorrect the call, or catch ToolError {tool, code, outcome, \
              message} to go on without it.",
         ),
         (
             "await tools.fs.read({})",
             "script_error",
-            "ToolError at 1:15 in tools.fs.read: Error executing tool 'read' in server 'fs' (toolbox 'dev'): invalid arguments: \
-             missing required \"repo\" (string). Calls completed before: 0.\nawait tools.fs.read({})\n              ^\nCorrect the \
-             call, or catch ToolError {tool, code, outcome, message} to go on without it.",
+            "ToolError at 1:16: Invalid arguments for tools.fs.read: missing required \"repo\" (string). Calls completed before: \
+             0.\nawait tools.fs.read({})\n               ^\nCorrect the call, or catch ToolError {tool, code, outcome, message} to go on without it.",
         ),
         (
             "1 + 1",
@@ -86,11 +85,58 @@ fn an_error_has_its_kind_its_place_the_calls_before_and_the_next_step() {
     ];
     for (script, code, text) in rows {
         let result = run(&mut workbench, script);
+        let without_types = "Nothing ran. Correct the script (JavaScript, without types)";
+        let text = if cfg!(feature = "typescript") {
+            text.to_owned()
+        } else {
+            text.replace("Nothing ran. Correct the script", without_types)
+        };
         assert_eq!(result.error(), text, "{script}");
         assert_eq!(result.failure()["code"], code, "{script}");
     }
     // A call that was refused before it was sent did not reach the server.
     assert_eq!(called(&workbench), ["read", "write", "broken"]);
+}
+
+#[test]
+fn a_limit_that_is_reached_has_its_place() {
+    let mut workbench = opened(&script());
+    let rows = [
+        (
+            "const f = () => {\n  for (let n = 0; ; ) n = Math.max(n, 1);\n};\nf()",
+            "script_cpu_limit",
+            "CPU limit 2000 ms exceeded at 2:",
+        ),
+        (
+            "for (let i = 0; i < 101; i++)\n  await tools.fs.read({repo: 'a'})",
+            "script_error",
+            "Tool call limit 100 reached at 2:18. Calls completed before: 100.\n",
+        ),
+    ];
+    for (script, code, text) in rows {
+        let result = run(&mut workbench, script);
+        assert_eq!(result.failure()["code"], code, "{script}");
+        assert!(result.error().starts_with(text), "{}", result.error());
+    }
+}
+
+#[cfg(feature = "typescript")]
+#[test]
+fn types_are_removed_and_what_is_more_than_a_type_is_refused_with_its_place() {
+    let mut workbench = opened(&script());
+    let typed = "interface Read { repo: string }\nconst args: Read = { repo: 'a' };\n\
+                 const text: string = await tools.fs.read(args as Read)!;\nreturn text";
+    assert_eq!(super::value(&mut workbench, typed), json!("ok"));
+    let result = run(
+        &mut workbench,
+        "const a: number = 1;\nenum Color { Red }\nreturn await tools.fs.read({repo: 'a'})",
+    );
+    assert_eq!(
+        result.error(),
+        "SyntaxError at 2:1: TypeScript enums are not supported: use an object. Calls completed before: 0.\nenum Color { Red \
+         }\n^\nNothing ran. Correct the script and run it again."
+    );
+    assert_eq!(called(&workbench), ["read"]);
 }
 
 #[test]
@@ -105,10 +151,10 @@ fn a_failure_names_for_programs_what_was_written_and_what_is_unknown() {
     assert_eq!(failure["code"], "script_error");
     assert_eq!(failure["line"], 1);
     assert_eq!(failure["calls"], json!({"total": 2, "failed": 1}));
-    assert_eq!(failure["wrote"], json!(["tools.fs.write (started 1:15)"]));
+    assert_eq!(failure["wrote"], json!(["tools.fs.write (started 1:16)"]));
     assert_eq!(
         failure["unknown"],
-        json!(["tools.fs.broken (started 1:41)"])
+        json!(["tools.fs.broken (started 1:42)"])
     );
 }
 
@@ -119,7 +165,7 @@ fn the_time_limit_names_the_call_that_was_waited_for_and_cancels_it() {
     let result = workbench.call("run_code", &call.to_string());
     assert!(
         result.error().starts_with(
-            "Time limit 1 s: waiting for tools.fs.hang (started 1:15). Calls completed before: 0.\nOutcome unknown"
+            "Time limit 1 s: waiting for tools.fs.hang (started 1:16). Calls completed before: 0.\nOutcome unknown"
         ),
         "{}",
         result.error()

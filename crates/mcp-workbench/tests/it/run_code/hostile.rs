@@ -100,7 +100,10 @@ impl Worker {
                     assert!(self.child.wait().unwrap().success());
                     return Ok(end);
                 }
-                FromWorker::Ready | FromWorker::Log(_) => {}
+                FromWorker::Ready
+                | FromWorker::NotConfined(_)
+                | FromWorker::Emit { .. }
+                | FromWorker::Log(_) => {}
             }
         }
     }
@@ -113,7 +116,8 @@ fn check(rows: &[(&str, Expected)]) {
         let fits = match (&end, expected) {
             (Ok(End::CpuLimit { .. }), Expected::CpuLimit | Expected::Stopped)
             | (Ok(End::OutOfMemory), Expected::OutOfMemory | Expected::Stopped)
-            | (Ok(End::Deadlock), Expected::Deadlock) => true,
+            // A chain of promises breaks where there is no memory for the next one.
+            | (Ok(End::Deadlock), Expected::Deadlock | Expected::Stopped) => true,
             (Ok(End::Thrown(thrown)), Expected::Thrown(text)) => {
                 thrown.message.contains(text) || thrown.name.contains(text)
             }
@@ -143,8 +147,8 @@ fn a_script_that_does_not_end_is_stopped() {
             Expected::CpuLimit,
         ),
         (
-            "return /(?<=(a+)+b)c/.test('a'.repeat(40) + 'c'.repeat(40))",
-            Expected::Value("false"),
+            "return /(?<=^(a+)+)b/.test('x' + 'a'.repeat(40) + 'b')",
+            Expected::CpuLimit,
         ),
         (
             "const f = () => Promise.resolve().then(f); await f()",
@@ -192,10 +196,18 @@ fn a_script_inside_a_native_function_is_killed_by_the_system() {
             Expected::Stopped,
         ),
         (
+            "const a = new Array(1e5).fill({ a: 1 }); for (;;) JSON.parse(JSON.stringify(a))",
+            Expected::Stopped,
+        ),
+        (
             "const s = 'a'.repeat(1e6); for (;;) s.replaceAll('a', 'b')",
             Expected::Stopped,
         ),
         ("for (;;) new Array(1e6).fill(0)", Expected::Stopped),
+        (
+            "for (;;) new Uint8Array(1e6).fill(0)",
+            Expected::Thrown("ReferenceError"),
+        ),
     ]);
 }
 
@@ -226,6 +238,22 @@ fn a_script_without_end_of_memory_or_stack_fails_by_itself() {
         (
             "return JSON.parse('['.repeat(1e5))",
             Expected::Thrown("Maximum call stack size exceeded"),
+        ),
+        (
+            "return eval('['.repeat(1e5))",
+            Expected::Thrown("Maximum call stack size exceeded"),
+        ),
+        (
+            "return new ArrayBuffer(4e9)",
+            Expected::Thrown("ReferenceError"),
+        ),
+        (
+            "const s = 'x'.repeat(4e6); await Promise.all(Array.from({ length: 90 }, () => tools.x.y({ s })))",
+            Expected::Stopped,
+        ),
+        (
+            "for (;;) emit({ ref: 'x'.repeat(1e6) }).catch(() => {})",
+            Expected::Stopped,
         ),
         (
             "return eval('('.repeat(1e5))",
@@ -274,6 +302,28 @@ fn a_script_has_nothing_that_reaches_outside() {
             Expected::Value(r#"["Array"]"#),
         ),
     ]);
+}
+
+#[test]
+fn a_script_that_changes_built_in_objects_harms_only_itself() {
+    let failing = "try { await tools.x.y({ a: 1 }) } catch (e) { return [e instanceof ToolError, e.code, e.tool] }";
+    let rows = [
+        "JSON.parse = JSON.stringify = () => 'tampered';",
+        "Array.prototype.map = Array.prototype.push = () => 'tampered';",
+        "Promise.prototype.then = function () { throw new Error('tampered') };",
+        "Object.prototype.get = Object.prototype.set = () => 'tampered';",
+        "Object.defineProperty = Object.create = Reflect.get = () => { throw 1 };",
+        "globalThis.Promise = globalThis.Error = globalThis.Proxy = class { constructor() { throw 1 } };",
+    ];
+    let scripts = rows.map(|tampering| format!("{tampering}\n{failing}"));
+    let expected = Expected::Value(r#"[true,"none","tools.x.y"]"#);
+    let mut rows: Vec<(&str, Expected)> =
+        scripts.iter().map(|it| (it.as_str(), expected)).collect();
+    rows.push((
+        "Error.prepareStackTrace = () => { throw 1 }; try { await tools.x.y({}) } catch (e) { return e instanceof ToolError }",
+        Expected::Value("false"),
+    ));
+    check(&rows);
 }
 
 #[test]

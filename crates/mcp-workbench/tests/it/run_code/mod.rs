@@ -32,9 +32,9 @@ fn opened_setup(setup: Setup) -> Workbench {
     workbench
 }
 
-/// The parameters of `run_code`.
+/// The parameters of `run_code`, with all the time that there is: a busy machine may not give a script its CPU time sooner.
 fn code(code: &str) -> String {
-    json!({"code": code}).to_string()
+    json!({"code": code, "timeout_s": 120}).to_string()
 }
 
 fn run(workbench: &mut Workbench, script: &str) -> ToolResult {

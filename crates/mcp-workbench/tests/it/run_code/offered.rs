@@ -1,4 +1,4 @@
-//! Who is offered `run_code`, and how a long run is followed.
+//! The clients that are offered `run_code`, and the progress of a long run.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -23,6 +23,8 @@ fn clients_with_a_code_mode_of_their_own_are_not_offered_another() {
         ("claude-code", true),
         ("codex-mcp-client", false),
         ("opencode", false),
+        ("qwen-cli-mcp-client-workbench", false),
+        ("opencodeish", true),
     ];
     for (client, is_offered) in rows {
         let mut workbench = with_run_code(Setup::one(&Script::named(&["a"]))).start();

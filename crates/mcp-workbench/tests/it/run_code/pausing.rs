@@ -5,7 +5,9 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::{called, code, with_run_code};
-use crate::harness::{ModernClient, ModernRequest, Script, Setup, Workbench};
+use crate::harness::{
+    Message, ModernClient, ModernRequest, Script, Setup, Workbench, use_arguments,
+};
 
 const ALL: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}"#;
 
@@ -26,7 +28,7 @@ enum Asker {
 const ASKERS: [Asker; 3] = [Asker::LegacyServer, Asker::ModernServer, Asker::Consent];
 
 fn setup(asker: Asker) -> Setup {
-    let script = Script::named(&["before", "ask", "after"])
+    let script = Script::named(&["before", "ask", "after", "sleep"])
         .answers("before", r#"{"content":[]}"#)
         .answers("after", r#"{"content":[]}"#);
     let told = r#"{"line":"{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{\"content\":[],\"structuredContent\":{\"told\":$REPLY}}}"}"#;
@@ -72,16 +74,21 @@ fn check_calls(workbench: &Workbench, asker: Asker) {
     assert_eq!(called(workbench), expected, "{asker:?}");
 }
 
+fn start_legacy(asker: Asker) -> Workbench {
+    let mut workbench = setup(asker).start();
+    let params = format!(
+        r#"{{"protocolVersion":"2025-11-25","capabilities":{ALL},"clientInfo":{{"name":"t","version":"1"}}}}"#
+    );
+    workbench.ask("initialize", &params);
+    workbench.notify("notifications/initialized", "{}");
+    assert!(!workbench.open("dev").failed());
+    workbench
+}
+
 #[test]
 fn a_legacy_client_is_asked_inline() {
     for asker in ASKERS {
-        let mut workbench = setup(asker).start();
-        let params = format!(
-            r#"{{"protocolVersion":"2025-11-25","capabilities":{ALL},"clientInfo":{{"name":"t","version":"1"}}}}"#
-        );
-        workbench.ask("initialize", &params);
-        workbench.notify("notifications/initialized", "{}");
-        assert!(!workbench.open("dev").failed());
+        let mut workbench = start_legacy(asker);
         let id = workbench.send_call("run_code", &code(THREE));
         let question = workbench.message(|it| it.method.as_deref() == Some("elicitation/create"));
         let asked = question.id().unwrap().to_owned();
@@ -160,17 +167,54 @@ fn the_questions_of_calls_at_once_are_asked_together() {
     assert_eq!(done.result()["structuredContent"]["result"], 3);
 }
 
+/// A script that calls the tool that asks one after the other.
+const TWICE: &str = "await tools.fs.ask({n: 1}); return await tools.fs.ask({n: 2}) && 1";
+const FOR_THIS_RUN: &str = r#"{"action":"accept","content":{"decision":"for this run"}}"#;
+
+#[test]
+fn a_consent_for_the_run_covers_its_further_calls_and_ends_with_it() {
+    let mut workbench = start_modern(Asker::Consent);
+    for _ in 0..2 {
+        let asked = workbench.ask_for_questions(&calling(TWICE));
+        let (_, question) = asked.only();
+        assert_eq!(
+            question["params"]["requestedSchema"]["properties"]["decision"]["enum"],
+            json!(["once", "for this run", "for this session", "no"])
+        );
+        let responses = asked.responses(|_, _| FOR_THIS_RUN.to_owned());
+        let done = workbench.ask_modern(&calling(TWICE).retry(&asked, &responses));
+        assert_eq!(done.result()["resultType"], "complete", "{}", done.line);
+    }
+    assert_eq!(called(&workbench), ["ask", "ask", "ask", "ask"]);
+}
+
+#[test]
+fn a_consent_for_the_run_answers_the_open_questions_of_a_legacy_client() {
+    let mut workbench = start_legacy(Asker::Consent);
+    let script = "return (await Promise.all([1, 2, 3].map(n => tools.fs.ask({n})))).length";
+    let id = workbench.send_call("run_code", &code(script));
+    let asks = |it: &Message| it.method.as_deref() == Some("elicitation/create");
+    let first = workbench.message(asks).id().unwrap().to_owned();
+    workbench.message(asks);
+    workbench.message(asks);
+    workbench.send_line(&format!(
+        r#"{{"jsonrpc":"2.0","id":{first},"result":{FOR_THIS_RUN}}}"#
+    ));
+    let result = workbench.tool_result(&id);
+    assert_eq!(result.structured()["result"], 3, "{}", result.raw);
+    // A call that no script makes is asked about again.
+    workbench.send_call("use_tool", &use_arguments(["dev", "fs", "ask"], None));
+    workbench.message(asks);
+}
+
 #[test]
 fn a_pause_does_not_use_up_the_time_of_the_run() {
     let mut workbench = start_modern(Asker::Consent);
-    let arguments = json!({"code": "return await tools.fs.ask({})", "timeout_s": 1}).to_string();
+    let arguments = json!({"code": "return await tools.fs.ask({})", "timeout_s": 3}).to_string();
     let request = ModernRequest::call("run_code", &arguments).capabilities(ALL);
     let asked = workbench.ask_for_questions(&request);
-    // The run would be over before these are.
-    let slow =
-        json!({"code": "for (const end = Date.now() + 1100; Date.now() < end;) {} return 1"})
-            .to_string();
-    workbench.ask_modern(&ModernRequest::call("run_code", &slow).capabilities(ALL));
+    // The run would be over before this one is.
+    workbench.ask_modern(&calling("return await tools.fs.sleep({ms: 3100})"));
     let responses = asked.responses(|_, _| answer(Asker::Consent).to_owned());
     let done = workbench.ask_modern(&request.retry(&asked, &responses));
     assert_eq!(

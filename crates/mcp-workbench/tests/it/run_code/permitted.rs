@@ -27,7 +27,7 @@ fn workbench(permissions: &Value) -> Workbench {
     opened_setup(setup)
 }
 
-/// What happens to each tool when a script calls it.
+/// The outcome for each tool when a script calls it.
 fn outcomes(workbench: &mut Workbench) -> Value {
     let script = "const all = {};
         for (const name of ['read', 'plain', 'wipe', 'both']) {
@@ -97,6 +97,73 @@ fn no_other_name_leads_to_a_tool_that_scripts_may_not_call() {
         workbench.journal("dev", "fs").called(),
         Vec::<String>::new()
     );
+}
+
+/// The ways in which a tool is out of reach for a client.
+#[derive(Debug, Clone, Copy)]
+enum OutOfReach {
+    /// The user has not approved its server.
+    NotApproved,
+    /// The scanner withholds it.
+    Withheld,
+    /// Its toolbox is not open.
+    Closed,
+    /// The configuration hides it.
+    Filtered,
+}
+
+#[test]
+fn what_a_client_cannot_call_a_script_cannot_call() {
+    let rows = [
+        (OutOfReach::NotApproved, "toolbox_not_open"),
+        (OutOfReach::Withheld, "tool_withheld"),
+        (OutOfReach::Closed, "toolbox_not_open"),
+        (OutOfReach::Filtered, "tool_unknown"),
+    ];
+    for (row, code) in rows {
+        let tools = match row {
+            OutOfReach::Withheld => {
+                r#"[{"name":"t","description":"Nice.\u001b[2J","inputSchema":{"type":"object"}}]"#
+            }
+            _ => {
+                r#"[{"name":"t","inputSchema":{"type":"object"}},{"name":"other","inputSchema":{"type":"object"}}]"#
+            }
+        };
+        let keys = match row {
+            OutOfReach::Filtered => json!({"toolFilters": ["other"]}),
+            _ => json!({}),
+        };
+        let setup =
+            Setup::new()
+                .toolbox("dev", "d")
+                .server_with("fs", &Script::new().tools(tools), &keys);
+        let setup = match row {
+            OutOfReach::NotApproved => setup.top("pin", json!("enforce")),
+            _ => setup,
+        };
+        let mut workbench = with_run_code(setup).connect();
+        if !matches!(row, OutOfReach::Closed) {
+            workbench.open("dev");
+        }
+        let direct = workbench.use_tool("t", "{}");
+        assert!(direct.failed(), "{row:?}: {}", direct.raw);
+        let found = value(
+            &mut workbench,
+            "const codes = [];
+             for (const way of [() => tools.fs.t({}), () => tools['fs']['t']({}), () => tools['dev/fs'].t({})]) {
+               try { codes.push(await way()) } catch (e) { codes.push(e.code) }
+             }
+             return codes",
+        );
+        assert_eq!(found[0], json!(code), "{row:?}");
+        assert_eq!(found[1], json!(code), "{row:?}");
+        assert_eq!(found[2], json!("tool_unknown"), "{row:?}");
+        assert_eq!(
+            workbench.journal("dev", "fs").called(),
+            Vec::<String>::new(),
+            "{row:?}"
+        );
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 
 use pretty_assertions::assert_eq;
-use rustix::process::Signal;
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use serde_json::json;
 
 use super::{opened, run, value, wait_for_calls, with_run_code};
@@ -66,6 +66,28 @@ fn without_the_tool_there_are_no_workers() {
 }
 
 #[test]
+fn idle_workers_end_when_a_reload_switches_scripts_off() {
+    let mut workbench = opened(&Script::named(&["hang"]));
+    workbench.ask("tools/list", "{}");
+    wait_for_workers(&workbench, 2);
+    // A run goes on, and does not start the next worker when it ends.
+    let id = workbench.send_call("run_code", &super::code("await tools.fs.hang({})"));
+    wait_for_calls(&workbench, 1);
+    let file = workbench.setup.config();
+    let text = fs::read_to_string(&file).unwrap();
+    let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
+    config["metaTools"] = json!(["open_toolbox", "use_tool"]);
+    fs::write(&file, config.to_string()).unwrap();
+    workbench.wait_stderr("configuration reloaded");
+    wait_for_workers(&workbench, 1);
+    workbench.notify(
+        "notifications/cancelled",
+        &format!(r#"{{"requestId":{id}}}"#),
+    );
+    wait_for_workers(&workbench, 0);
+}
+
+#[test]
 fn a_worker_that_is_killed_in_the_middle_of_a_call_ends_its_run_with_what_is_known() {
     let script = Script::named(&["hang", "echo"]);
     let mut workbench = opened(&script);
@@ -80,7 +102,7 @@ fn a_worker_that_is_killed_in_the_middle_of_a_call_ends_its_run_with_what_is_kno
     assert_eq!(
         result.error(),
         "The worker process of the script was killed by signal 9. Calls completed before: 1 (1 write: NOT rolled \
-         back).\nWrote: tools.fs.echo (started 1:15).\nOutcome unknown (may have run): tools.fs.hang (started 1:40).\nDo not \
+         back).\nWrote: tools.fs.echo (started 1:16).\nOutcome unknown (may have run): tools.fs.hang (started 1:41).\nDo not \
          run the whole script again: it would repeat what it wrote. Continue from here, and look first at what is unknown."
     );
     workbench.journal("dev", "fs").wait("cancelled", 1);
@@ -92,8 +114,22 @@ fn a_script_that_only_the_system_can_stop_does_not_hold_up_the_others() {
     let mut workbench = opened(&Script::named(&["echo"]));
     let endless = "Array.prototype.join.call({ length: 2 ** 53 - 1 })";
     let id = workbench.send_call("run_code", &super::code(endless));
+    // No other worker is there before the first list of tools or the end of a run.
+    let busy = wait_for_workers(&workbench, 1)[0];
     assert_eq!(value(&mut workbench, "return 1"), json!(1));
     assert!(!workbench.use_tool("echo", "{}").failed());
+    // The worker sets its own limit before it confines itself.
+    let is_confined = || {
+        let status = fs::read_to_string(format!("/proc/{busy}/status")).unwrap();
+        status.contains("Seccomp:\t2").then_some(())
+    };
+    assert!(poll(TIMEOUT, is_confined).is_some());
+    // That is three seconds of CPU time, which a busy machine may take long to give. One second proves the same.
+    let second = Rlimit {
+        current: Some(1),
+        maximum: Some(2),
+    };
+    prlimit(Pid::from_raw(busy.cast_signed()), Resource::Cpu, second).unwrap();
     let result = workbench.tool_result(&id);
     assert_eq!(result.failure()["code"], "script_cpu_limit");
     assert!(
