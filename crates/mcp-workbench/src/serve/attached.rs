@@ -1,33 +1,35 @@
 //! Serves one of several clients of a host, over the stdin and stdout of the process that the client started. The host
 //! and its servers go on when the client ends.
 
-use std::{io::Cursor, sync::Arc};
+use std::{io, sync::Arc};
 
-use bytes::Bytes;
-use rawjson::RawJson;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    time::{Instant, timeout, timeout_at},
-};
+use rawjson::{ObjectText, RawJson};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     ClientLocation, DRAIN_TIMEOUT, FLUSH_TIMEOUT, ServeContext,
     caller::Caller,
     connection::Connection,
-    journal::{Journal, RecordedInput, RecordedOutput, Replay, opened_toolbox},
+    journal::{
+        Journal, JournalFiles, MakeFile, OpenRequest, RecordedInput, RecordedOutput, Replay,
+        opened_toolbox, replay,
+    },
     output::{ClientOutput, PipeOutput, QueuedFrames},
     standard_streams::PassedStreams,
     stdio::{ServeEnd, read_requests, write},
 };
 use crate::{
     call::{ClientHandle, ClientIdentity, Principal},
-    era::{RequestMeta, to_modern_result},
+    era::{RequestMeta, UI_EXTENSION, to_modern_result},
     meta,
     rare::Rare,
-    wire::{self, Message},
+    wire::{self, Frame, Message, Request, code},
     workbench::Workbench,
 };
+
+/// The number of a client that no host has.
+const ALONE: u64 = 0;
 
 /// A client of a host.
 pub(crate) struct AttachedClient {
@@ -40,7 +42,7 @@ pub(crate) struct ClientStreams {
     pub(crate) streams: PassedStreams,
     pub(crate) journal: Arc<Journal>,
     /// The state that an earlier host left.
-    pub(crate) replay: Option<Replay>,
+    pub(crate) replay: Replay,
     frames: QueuedFrames,
 }
 
@@ -71,7 +73,7 @@ impl AttachedClient {
         let streams = ClientStreams {
             streams,
             journal,
-            replay: None,
+            replay: Replay::default(),
             frames,
         };
         (client, streams)
@@ -100,23 +102,14 @@ impl AttachedClient {
             frames,
         } = streams;
         let closed = CancellationToken::new();
-        let mut output = RecordedOutput {
-            output: streams.output,
-            journal: Arc::clone(&journal),
+        let output = RecordedOutput::new(streams.output, Arc::clone(&journal));
+        let unhandled = self.resume(replay).await;
+        let input = RecordedInput::new(streams.input, journal, unhandled.into());
+        let (Ok(input), Ok(output)) = (input, output) else {
+            tracing::warn!("the streams of a client cannot be watched");
+            return ServeEnd::Closed;
         };
-        if replay.as_ref().is_some_and(|it| !it.open.is_empty()) {
-            // The earlier host may have ended in the middle of a line.
-            let _ = timeout(FLUSH_TIMEOUT, output.write_all(b"\n")).await;
-        }
         let writer = TaskTracker::new().spawn(write(frames, output, closed.clone()));
-        let unhandled = match replay {
-            Some(replay) => self.resume(replay, &journal).await,
-            None => Vec::new(),
-        };
-        let input = RecordedInput {
-            input: Cursor::new(unhandled).chain(streams.input),
-            journal,
-        };
         let ended = async {
             tokio::select! {
                 () = ends.stop.cancelled() => {}
@@ -160,11 +153,12 @@ impl AttachedClient {
             return;
         };
         toolbox.mark_found();
-        if workbench.is_dynamic() {
-            let client: Arc<dyn ClientHandle> = Arc::new(Caller::new(
-                Arc::clone(&self.connection),
-                self.connection.output(),
-            ));
+        let client: Arc<dyn ClientHandle> = Arc::new(Caller::new(
+            Arc::clone(&self.connection),
+            self.connection.output(),
+        ));
+        let knows_apps = client.capabilities().has_extension(UI_EXTENSION);
+        if workbench.is_dynamic() || knows_apps {
             self.connection.tasks().spawn(async move {
                 // A server that does not start is reported by the first call.
                 let _ = workbench.open(&toolbox, &client).await;
@@ -172,10 +166,12 @@ impl AttachedClient {
         }
     }
 
-    /// Restores the session that an earlier host has left, and answers the calls that it did not. Returns the input that
-    /// is to be handled again: requests that only read, and the beginning of a line.
-    async fn resume(&self, replay: Replay, journal: &Journal) -> Vec<u8> {
-        journal.inherit(&replay.session);
+    /// Restores the session that an earlier host has left, withdraws its questions, and answers the calls that it did not.
+    /// Returns the input that is to be handled again: requests that only read, and the beginning of a line.
+    async fn resume(&self, replay: Replay) -> Vec<u8> {
+        if replay == Replay::default() {
+            return Vec::new();
+        }
         let answered = replay.session.iter().filter(|it| it.is_answered);
         for line in answered {
             if let Ok(Message::Request(request)) = Message::parse(&line.line) {
@@ -185,15 +181,20 @@ impl AttachedClient {
                 }
             }
         }
+        let output = self.connection.output();
+        self.connection.questions().resume();
+        for (id, _) in &replay.questions {
+            let params = ObjectText::new().raw("requestId", id.as_json()).finish();
+            output.send(wire::notification("notifications/cancelled", Some(&params)));
+        }
         let mut unhandled = Vec::new();
-        for (id, line) in &replay.open {
-            let whole = [line, &b"\n"[..]].concat();
-            match lost_answer(line) {
-                Some(answer) => {
-                    journal.read(&whole);
-                    self.connection.output().send(wire::result(id, &answer));
+        for open in &replay.open {
+            match lost_answer(open) {
+                Some(answer) => output.send(answer),
+                None => {
+                    unhandled.extend_from_slice(&open.line);
+                    unhandled.push(b'\n');
                 }
-                None => unhandled.extend_from_slice(&whole),
             }
         }
         unhandled.extend_from_slice(&replay.partial);
@@ -201,23 +202,89 @@ impl AttachedClient {
     }
 }
 
-/// Returns the answer to a call whose outcome is unknown; `None` for requests that can be handled again.
-fn lost_answer(line: &Bytes) -> Option<RawJson> {
-    let Ok(Message::Request(request)) = Message::parse(line) else {
-        return None;
-    };
-    if &*request.method != "tools/call" {
+/// Returns the answer to a line with calls, whose outcome is unknown; `None` for requests that can be handled again.
+fn lost_answer(open: &OpenRequest) -> Option<Frame> {
+    let is_call = |request: &Request| &*request.method == "tools/call";
+    if !open.requests.iter().any(is_call) {
         return None;
     }
-    let meta = request
-        .params
-        .as_ref()
-        .and_then(|params| params.member("_meta"));
+    let answers: Vec<Frame> = open
+        .requests
+        .iter()
+        .map(|request| {
+            if is_call(request) {
+                return wire::result(&request.id, &lost_call(request));
+            }
+            // The other requests of a batch have no answer of their own.
+            wire::error(
+                Some(&request.id),
+                code::INTERNAL_ERROR,
+                "The shared workbench process ended; send the request again",
+            )
+        })
+        .collect();
+    match (&answers[..], open.is_batch) {
+        ([answer], false) => Some(answer.clone()),
+        _ => Some(Frame::batch(&answers)),
+    }
+}
+
+/// Returns the result of a call whose outcome is unknown, in the era of its request.
+fn lost_call(request: &Request) -> RawJson {
+    let params = request.params.as_ref();
+    let meta = params.and_then(|params| params.member("_meta"));
     let is_modern = meta.is_some_and(|meta| RequestMeta::read(&meta).is_modern());
     let answer = meta::lost_call();
-    Some(if is_modern {
+    if is_modern {
         to_modern_result(&request.method, &answer)
     } else {
         answer
-    })
+    }
+}
+
+/// The session of a client whose hosts keep ending.
+pub(crate) struct UnfinishedSession {
+    /// The journal of its last host.
+    pub(crate) files: JournalFiles,
+    pub(crate) make: MakeFile,
+}
+
+/// Continues a session over stdin and stdout, without a host. Ends all servers with it.
+pub(crate) async fn serve_alone(
+    workbench: Arc<Workbench>,
+    session: UnfinishedSession,
+    stop: impl Future<Output = ()>,
+) -> io::Result<ServeEnd> {
+    let UnfinishedSession { files, make } = session;
+    let not_passed = || io::Error::other("stdin and stdout are neither pipes nor sockets");
+    let streams = PassedStreams::of_process().ok_or_else(not_passed)?;
+    let replay = replay(&files, Some(&streams.input))?.resume();
+    // Nobody continues the session after this process.
+    let journal = Arc::new(Journal::new(
+        make,
+        Box::new(|_| true),
+        &replay,
+        &streams.input,
+    )?);
+    let (client, mut client_streams) = AttachedClient::new(&workbench, ALONE, streams, journal);
+    client_streams.replay = replay;
+    let ends = EndSignals {
+        stop: CancellationToken::new(),
+        gone: CancellationToken::new(),
+    };
+    let stopped = ends.stop.clone();
+    let serving = Arc::new(client).serve(client_streams, ends);
+    tokio::pin!(serving);
+    tokio::select! {
+        ended = &mut serving => {
+            workbench.shut_down(Instant::now()).await;
+            Ok(ended)
+        }
+        () = stop => {
+            stopped.cancel();
+            // Ending the servers answers the rest.
+            let servers = workbench.shut_down(Instant::now());
+            Ok(tokio::join!(servers, serving).1)
+        }
+    }
 }

@@ -63,6 +63,10 @@ impl ClientHandle for Caller {
         self.connection.principal()
     }
 
+    fn user(&self) -> Option<Arc<str>> {
+        self.connection.user()
+    }
+
     fn is_local(&self) -> bool {
         self.connection.is_local()
     }
@@ -83,8 +87,12 @@ impl ClientHandle for Caller {
         self.connection.revision().map(Revision::name)
     }
 
-    fn span(&self) -> Option<Box<CallSpan>> {
-        self.span.clone()
+    fn session(&self) -> Option<Arc<str>> {
+        self.connection.session()
+    }
+
+    fn span(&self) -> Option<CallSpan> {
+        self.span.as_deref().cloned()
     }
 
     fn log_level(&self) -> Option<&'static str> {

@@ -3,6 +3,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use ident::ServerIdentifier;
 use rawjson::{ObjectText, RawJson};
 use tokio_util::sync::CancellationToken;
 
@@ -21,7 +22,7 @@ use crate::{
     meta::{self, MetaTool, UseToolParams},
     wire::{CallOutline, Level, Outlined, RequestId},
     workbench::{
-        CallFailure, CallReply, CallStart, LookupError, Mode, ReadyCall, Select, Sent, Settled,
+        CallReply, CallStart, ClientRequest, Mode, NamedTool, ReadyCall, Select, Sent, Settled,
         ToolCall, ToolNames, WaitingCall, Workbench,
     },
 };
@@ -129,6 +130,8 @@ pub(super) struct MetaRun {
     tool: MetaTool,
     arguments: RawJson,
     context: CallContext,
+    /// The operation in the event stream, if anybody listens.
+    observed: Option<OperationGuard>,
 }
 
 impl MetaRun {
@@ -139,33 +142,39 @@ impl MetaRun {
 
     pub(super) fn into_reply(self, workbench: Arc<Workbench>) -> ReplyFuture {
         Box::pin(async move {
-            let observed = self.observe(&workbench);
             let result = self.tool.run(&workbench, &self.arguments, &self.context);
             let reply = Reply::Own(result.await);
-            operations::end(observed, &reply);
+            operations::end(self.observed, &reply);
             reply
         })
     }
+}
 
-    /// Begins the operation of the meta-tool, if anybody listens.
-    fn observe(&self, workbench: &Workbench) -> Option<OperationGuard> {
-        let observed = workbench.observed();
-        let begin = || OperationStart {
-            method: "tools/call".into(),
-            target: Some(self.tool.name().to_owned()),
-            tool: None,
-            arguments: Some(&self.arguments),
-            params: Some(&self.arguments),
-            meta: self.context.meta.as_ref(),
-            client: EventClient::of(&*self.context.client),
-        };
-        observed.is_listened().then(|| observed.begin(begin()))
-    }
+/// Begins the operation of a call that reaches no server, if anybody listens.
+fn observe(
+    workbench: &Workbench,
+    request: ClientRequest<'_>,
+    name: &str,
+    context: &CallContext,
+) -> Option<OperationGuard> {
+    let observed = workbench.observed();
+    let begin = || OperationStart {
+        request_id: Some(request.id),
+        method: "tools/call".into(),
+        target: Some(operations::cut(name)),
+        tool: None,
+        arguments: Some(request.params),
+        params: Some(request.params),
+        meta: context.meta.as_ref(),
+        client: EventClient::of(&*context.client, workbench.client_name()),
+    };
+    observed.is_listened().then(|| observed.begin(begin()))
 }
 
 /// Starts the call that the parameters of a `tools/call` request.
 pub(super) fn begin(
     workbench: &Arc<Workbench>,
+    id: &RequestId,
     params: CallParams<'_>,
     requester: Requester,
 ) -> Begun {
@@ -182,13 +191,14 @@ pub(super) fn begin(
     let passed_on = (has_others || arguments.is_none()).then_some(all);
     let arguments = arguments.unwrap_or_else(|| ObjectText::new().finish());
     let context = requester.into_context(meta.map(|meta| *meta));
+    let request = ClientRequest { id, params: all };
     let start = |context, mode, names, arguments, select| {
         Begun::Call(workbench.start_call(ToolCall {
             mode,
             names,
             arguments,
             params: passed_on.filter(|_| mode == Mode::Native),
-            request: Some(all),
+            request: Some(request),
             select,
             context,
         }))
@@ -213,23 +223,61 @@ pub(super) fn begin(
                     let select = select.map_or(Select::Default, Select::Filter);
                     start(context, Mode::UseTool, tool.names(), arguments, select)
                 }
-                Err(failure) => Begun::Over(Reply::Own(failure)),
+                Err(failure) => {
+                    let reply = Reply::Own(failure);
+                    operations::end(observe(workbench, request, &name, &context), &reply);
+                    Begun::Over(reply)
+                }
             }
         }
         Some(tool) => Begun::Meta(MetaRun {
+            observed: observe(workbench, request, &name, &context),
             tool,
             arguments,
             context,
         }),
-        None if workbench.is_dynamic() => match workbench.registered(&name) {
-            Some(tool) => {
+        None => match workbench.named(&name, &*context.client) {
+            NamedTool::Registered(tool) => {
                 let names = ToolNames::from(&tool);
                 start(context, Mode::Registered, names, arguments, Select::Default)
             }
-            None => Begun::Over(Reply::Own(meta::not_registered(&name))),
+            // An interface needs the whole result: filters are made for models.
+            NamedTool::Own(tool) => {
+                let names = ToolNames::from(&tool);
+                start(context, Mode::Registered, names, arguments, Select::Whole)
+            }
+            NamedTool::Shared(servers) => {
+                let reply = Reply::invalid_params(ambiguous(&name, &servers));
+                operations::end_unknown(observe(workbench, request, &name, &context), &reply);
+                Begun::Over(reply)
+            }
+            NamedTool::Unknown => {
+                let reply = unknown_tool(workbench, &name);
+                operations::end_unknown(observe(workbench, request, &name, &context), &reply);
+                Begun::Over(reply)
+            }
         },
-        None => Begun::Over(Reply::invalid_params(format!("Unknown tool: {name}"))),
     }
+}
+
+/// Returns the refusal of a name that is no tool's.
+fn unknown_tool(workbench: &Workbench, name: &str) -> Reply {
+    if workbench.is_dynamic() {
+        Reply::Own(meta::not_registered(name))
+    } else {
+        Reply::invalid_params(format!("Unknown tool: {name}"))
+    }
+}
+
+/// Returns the refusal of a name that several servers use.
+fn ambiguous(name: &str, servers: &[ServerIdentifier]) -> String {
+    let servers = servers
+        .iter()
+        .map(|it| format!("server '{}' (toolbox '{}')", it.server, it.toolbox));
+    format!(
+        "Ambiguous tool: {name} is a tool of {}; call it by its name in tools/list",
+        servers.collect::<Vec<_>>().join(" and ")
+    )
 }
 
 impl From<CallReply> for Reply {
@@ -239,13 +287,11 @@ impl From<CallReply> for Reply {
             CallReply::Refused(error) => Self::ErrorAsSent(error),
             CallReply::Failed {
                 tool,
-                mode: Mode::Native,
-                failure:
-                    CallFailure::NotFound {
-                        error: LookupError::ToolUnknown,
-                        ..
-                    },
-            } => Self::invalid_params(format!("Unknown tool: {}", tool.tool)),
+                mode,
+                failure,
+            } if failure.is_unknown_name(mode) => {
+                Self::invalid_params(format!("Unknown tool: {}", tool.tool))
+            }
             CallReply::Failed { tool, failure, .. } => {
                 // A model can read and act on a result; an error of the protocol it may never see.
                 Self::Own(meta::failed_call(tool, failure))

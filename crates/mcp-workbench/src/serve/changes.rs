@@ -7,17 +7,21 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::{caller::Caller, connection::Connection};
 use crate::{
+    call::ClientHandle,
     downstream::{Change, ServerEvent},
+    era::UI_EXTENSION,
     wire,
 };
 
 /// Sends the client a notification for each change, for as long as it is connected.
 pub(super) async fn tell_changes(connection: &Arc<Connection>) {
     let mut tools = connection.workbench().tools_changed();
+    let mut apps = connection.workbench().apps_changed();
     let mut events = connection.workbench().events();
     loop {
         tokio::select! {
             Ok(()) = tools.changed() => tell(connection, "notifications/tools/list_changed", None),
+            Ok(()) = apps.changed() => tell_apps(connection),
             event = events.recv() => match event {
                 Ok(event) => tell_event(connection, &event),
                 // The missed events are unknown, so anything may have changed.
@@ -28,6 +32,17 @@ pub(super) async fn tell_changes(connection: &Arc<Connection>) {
                 Err(RecvError::Closed) => return,
             },
         }
+    }
+}
+
+/// Notifies a client with MCP Apps of other tools with user interfaces. In the modes that list all tools it gets every
+/// change anyway.
+fn tell_apps(connection: &Arc<Connection>) {
+    let caller = Caller::new(Arc::clone(connection), connection.output());
+    let workbench = connection.workbench();
+    let lists_all = workbench.native().is_some() || workbench.is_dynamic();
+    if !lists_all && caller.capabilities().has_extension(UI_EXTENSION) {
+        tell(connection, "notifications/tools/list_changed", None);
     }
 }
 

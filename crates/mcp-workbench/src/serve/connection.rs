@@ -4,7 +4,7 @@
 use std::{
     pin::Pin,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
@@ -60,6 +60,8 @@ pub(super) struct Connection {
     tasks: TaskTracker,
     /// True if the refusal of the current oversized message was sent.
     oversized_answered: AtomicBool,
+    /// The id of its session, over HTTP.
+    session: OnceLock<Arc<str>>,
     /// The session in the event stream, while anybody listens.
     measured: Mutex<Option<SessionGuard>>,
 }
@@ -92,6 +94,7 @@ impl Connection {
         output: ClientOutput,
         principal: Principal,
     ) -> Arc<Self> {
+        let questions = Questions::new(Arc::clone(context.parked.replica()));
         Arc::new(Self {
             context,
             output,
@@ -99,12 +102,23 @@ impl Connection {
             principal,
             agreed: Mutex::new(None),
             log_level: Mutex::default(),
-            questions: Arc::default(),
+            questions: Arc::new(questions),
             in_flight: InFlight::default(),
             tasks: TaskTracker::new(),
             oversized_answered: AtomicBool::new(false),
+            session: OnceLock::new(),
             measured: Mutex::default(),
         })
+    }
+
+    /// Sets the id of the session that the connection belongs to.
+    pub(super) fn name_session(&self, id: &str) {
+        let _ = self.session.set(id.into());
+    }
+
+    /// Returns the id of the session that the connection belongs to.
+    pub(super) fn session(&self) -> Option<Arc<str>> {
+        self.session.get().cloned()
     }
 
     pub(super) fn id(&self) -> ClientId {
@@ -143,6 +157,11 @@ impl Connection {
             ClientOutput::Pipe(_) => Carrier::Pipe,
             ClientOutput::Stream(_) => Carrier::Tcp,
         }
+    }
+
+    /// Returns the name that the authorization server has for the user of the client.
+    pub(super) fn user(&self) -> Option<Arc<str>> {
+        self.context.user.clone()
     }
 
     /// Returns the principal that the client acts for.
@@ -311,7 +330,8 @@ impl Connection {
             }
             (Ok(Speaker::Legacy), Some(params)) => {
                 let requester = Requester::Legacy(place.caller(self));
-                match contain_now(|| calls::begin(self.workbench(), params, requester)) {
+                match contain_now(|| calls::begin(self.workbench(), &request.id, params, requester))
+                {
                     Ok(begun) => calls::take_begun(self, begun, request.id, place, size),
                     Err(panicked) => {
                         place.answer(Reply::internal_error(panicked.to_string()).to(&request.id));
@@ -397,14 +417,32 @@ impl Connection {
         }
     }
 
+    /// Continues a session that another replica has begun with these parameters of `initialize`. Returns false if they
+    /// are invalid.
+    pub(super) fn agree_again(&self, params: &RawJson) -> bool {
+        let agreed = methods::agree(Some(params));
+        agreed.map(|agreed| self.begin(agreed)).is_ok()
+    }
+
     /// Stores the result of `initialize` before any later message is handled.
     fn agree_if_asked(&self, request: &Request) -> Result<(), Reply> {
         if request.method == "initialize" {
-            let agreed = methods::agree(request.params.as_ref())?;
-            *lock(&self.agreed) = Some(Arc::new(agreed));
-            *lock(&self.measured) = self.workbench().observed().begin_session();
+            self.begin(methods::agree(request.params.as_ref())?);
         }
         Ok(())
+    }
+
+    fn begin(&self, agreed: Agreed) {
+        self.declare(&agreed.capabilities, Era::Legacy);
+        *lock(&self.agreed) = Some(Arc::new(agreed));
+        *lock(&self.measured) = self.workbench().observed().begin_session();
+    }
+
+    /// Records the capabilities of a client that has a workbench of its own.
+    pub(super) fn declare(&self, capabilities: &ClientCapabilities, era: Era) {
+        if matches!(self.principal, Principal::Attached(_)) {
+            self.workbench().declare(capabilities, era);
+        }
     }
 
     /// Answers a request of the legacy era. The future is on the heap, because it is large and would be copied into
@@ -456,12 +494,15 @@ impl Drop for Connection {
     /// Reports the end of the session.
     fn drop(&mut self) {
         let carrier = self.carrier();
+        let revision = self.revision().map(|it| it.name().to_owned());
         if let Some(measured) = lock(&self.measured).take() {
             measured.end(|duration| EndedSession {
                 side: Side::Client,
                 era: Era::Legacy,
                 carrier,
+                revision,
                 server: None,
+                address: None,
                 duration,
                 error: None,
             });

@@ -22,6 +22,7 @@ use super::{
     modern::{ModernRequest, to_modern},
     output::ClientOutput,
     parked::ParkedCalls,
+    replica::Place,
     run_task::{RunState, RunTask},
 };
 use crate::{
@@ -31,6 +32,7 @@ use crate::{
     },
     contain::{contain, contain_now},
     era::{Era, InputRequest, InputRequired, MODERN_REVISION, TASKS_EXTENSION},
+    seal::SealPurpose,
     sync::lock,
     trace::CallSpan,
     wire::{self, Answer, Frame, Request, code},
@@ -45,6 +47,8 @@ const TASK_DELAY: Duration = Duration::from_secs(10);
 pub(super) struct Exchange {
     id: ClientId,
     pub(super) principal: Principal,
+    /// The name that the authorization server has for the user.
+    user: Option<Arc<str>>,
     location: ClientLocation,
     /// Set if its requests may be answered with questions.
     asks: bool,
@@ -112,6 +116,7 @@ impl Exchange {
         Arc::new(Self {
             id: next_client_id(),
             principal: connection.principal(),
+            user: connection.user(),
             location: connection.location(),
             asks,
             carrier: connection.carrier(),
@@ -248,9 +253,15 @@ impl Exchange {
         attached.answer(&Reply::Result(self.run_task(&id).created()));
     }
 
-    /// Returns the exchange of a task of ours.
+    /// Returns the exchange of a task of the workbench.
     pub(super) fn task(&self, id: &str) -> Option<Arc<Self>> {
         self.parked.task(id, self.principal)
+    }
+
+    /// Returns whether a task is one of another replica, or of an earlier process.
+    pub(super) fn is_task_elsewhere(&self, id: &str) -> bool {
+        let place = self.parked.replica().place(SealPurpose::Run, id);
+        matches!(place, Some(Place::Elsewhere(_)))
     }
 
     /// Returns an exchange that became a task as its client sees it.
@@ -409,6 +420,10 @@ impl ClientHandle for ModernCaller {
         self.0.principal
     }
 
+    fn user(&self) -> Option<Arc<str>> {
+        self.0.user.clone()
+    }
+
     fn is_local(&self) -> bool {
         self.0.location == ClientLocation::Local
     }
@@ -435,8 +450,8 @@ impl ClientHandle for ModernCaller {
         Some(MODERN_REVISION)
     }
 
-    fn span(&self) -> Option<Box<CallSpan>> {
-        self.0.state().span.clone()
+    fn span(&self) -> Option<CallSpan> {
+        self.0.state().span.as_deref().cloned()
     }
 
     fn capabilities(&self) -> ClientCapabilities {

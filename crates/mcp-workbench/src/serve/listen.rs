@@ -4,13 +4,17 @@
 use std::{sync::Arc, time::Duration};
 
 use rawjson::{Kind, ObjectText, RawJson};
-use tokio::{sync::broadcast::error::RecvError, time::sleep};
+use tokio::{
+    sync::{broadcast::error::RecvError, watch},
+    time::sleep,
+};
 
 use super::{exchange::ModernCaller, methods::Reply, native, output::ClientOutput, tasks};
 use crate::{
     call::ClientHandle,
     downstream::{Change, ServerEvent},
-    era::{SUBSCRIPTION_ID, TASKS_EXTENSION},
+    era::{SUBSCRIPTION_ID, TASKS_EXTENSION, UI_EXTENSION},
+    events::{CallOutcome, OperationGuard, OperationReply},
     native::{Changes, Native, Watch},
     wire::{self, Frame, Request, RequestId},
     workbench::Workbench,
@@ -33,11 +37,13 @@ const TASK_IDS: &str = "taskIds";
 /// How often to check if a slow client has read enough.
 const CATCH_UP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Notifies a client of changes until the workbench ends. Dropping the future ends the subscription too.
+/// Notifies a client of changes until the workbench ends. Dropping the future ends the subscription too. Its operation in
+/// the event stream ends with the acknowledgement, because a subscription lasts as long as its client.
 pub(super) async fn listen(
     workbench: &Workbench,
     client: ModernCaller,
     request: &Request,
+    observed: &mut Option<OperationGuard>,
 ) -> Reply {
     let filter = match Filter::read(request.params.as_ref()) {
         Ok(filter) => filter,
@@ -54,19 +60,30 @@ pub(super) async fn listen(
         id: request.id.clone(),
         output,
         missed: false,
+        observed: observed.take(),
     };
     match workbench.native() {
         Some(native) => {
             let client: Arc<dyn ClientHandle> = Arc::new(client);
             tell_changes(workbench, native, &client, &filter.changes, &mut stream).await;
         }
-        None => tell_own_changes(workbench, &filter.changes, &mut stream).await,
+        None => {
+            let knows_apps = client.capabilities().has_extension(UI_EXTENSION);
+            let mut apps = knows_apps.then(|| workbench.apps_changed());
+            tell_own_changes(workbench, &filter.changes, &mut stream, &mut apps).await;
+        }
     }
     Reply::Result(stream.ending())
 }
 
-/// Notifies of changes of our own tool list, which changes with the configuration. Our other lists never change.
-async fn tell_own_changes(workbench: &Workbench, wanted: &Changes, stream: &mut Subscription) {
+/// Notifies of changes of our own tool list, which changes with the configuration, and for a client with MCP Apps with the
+/// tools that have user interfaces. Our other lists never change.
+async fn tell_own_changes(
+    workbench: &Workbench,
+    wanted: &Changes,
+    stream: &mut Subscription,
+    apps: &mut Option<watch::Receiver<u64>>,
+) {
     let told = Changes {
         tools: wanted.tools,
         ..Changes::default()
@@ -79,7 +96,16 @@ async fn tell_own_changes(workbench: &Workbench, wanted: &Changes, stream: &mut 
             () = workbench.announcing_stopped() => return,
             () = sleep(CATCH_UP_INTERVAL), if stream.missed => {}
             Ok(()) = definitions.changed(), if told.tools => stream.tell(TOOLS_CHANGED, None),
+            Ok(()) = changed(apps), if told.tools => stream.tell(TOOLS_CHANGED, None),
         }
+    }
+}
+
+/// Waits for the next change that a counter counts; without a counter there is none. Cancel-safe.
+async fn changed(counter: &mut Option<watch::Receiver<u64>>) -> Result<(), RecvError> {
+    match counter {
+        Some(counter) => counter.changed().await.map_err(|_| RecvError::Closed),
+        None => std::future::pending().await,
     }
 }
 
@@ -184,15 +210,21 @@ struct Subscription {
     output: ClientOutput,
     /// True if the client was too slow and missed a notification.
     missed: bool,
+    /// The operation, until the client gets the acknowledgement.
+    observed: Option<OperationGuard>,
 }
 
 impl Subscription {
     /// Acknowledges the changes that the client will receive.
-    fn acknowledge(&self, changes: &Changes) {
+    fn acknowledge(&mut self, changes: &Changes) {
         let params = ObjectText::new()
             .raw("notifications", &filter_of(changes))
             .finish();
         self.output.send(self.tagged(ACKNOWLEDGED, Some(&params)));
+        if let Some(observed) = self.observed.take() {
+            let outcome = CallOutcome::Ok(params.as_bytes().len());
+            observed.end(outcome, Some(OperationReply::Result(&params)));
+        }
     }
 
     fn tell(&mut self, method: &str, params: Option<&RawJson>) {
@@ -273,6 +305,7 @@ mod tests {
             id: RequestId::from_json(RawJson::of(&7)).unwrap(),
             output,
             missed: false,
+            observed: None,
         }
     }
 

@@ -12,8 +12,8 @@ use super::{
 use crate::{
     budget,
     call::{
-        Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, ClientIdentity,
-        ReportedProgress, Retry,
+        Call, CallContext, CallReports, CallRequest, ClientCapabilities, ClientHandle,
+        ClientIdentity, Retry,
     },
     contain::Panicked,
     downstream::CallError,
@@ -45,7 +45,7 @@ impl Requester {
         }
     }
 
-    /// Returns the context of a call.
+    /// Returns the context of a tool call. The pipeline begins its operation.
     pub(super) fn into_context(self, meta: Option<RequestMeta>) -> CallContext {
         let (progress_token, relayed) = match meta {
             Some(meta) => (meta.progress_token, meta.relayed),
@@ -58,20 +58,22 @@ impl Requester {
             }
             Self::Modern { client, retry } => (Arc::new(client), retry),
         };
-        let span = client.span();
         CallContext {
             client,
             meta: relayed,
             retry,
-            progress: ReportedProgress::default(),
-            span,
+            reports: CallReports::default(),
         }
     }
 
-    /// Returns the context of a request with these parameters.
+    /// Returns the context of another request, which belongs to its operation.
     pub(super) fn context_of(self, params: &RawJson) -> CallContext {
         let meta = params.member("_meta").map(|meta| RequestMeta::read(&meta));
-        self.into_context(meta)
+        let context = self.into_context(meta);
+        CallContext {
+            reports: CallReports::of(context.client.span()),
+            ..context
+        }
     }
 }
 
@@ -221,7 +223,7 @@ pub(super) async fn answer(
         }
         ("tools/list", None) => {
             let mut definitions = meta::definitions(workbench, &caller.identity());
-            definitions.extend(workbench.registered_definitions().await);
+            definitions.extend(workbench.registered_definitions(&caller).await);
             own_page(params, "tools", &definitions)
         }
         ("resources/read", None) => read_linked(workbench, Requester::Legacy(caller), params).await,
@@ -279,7 +281,7 @@ pub(super) async fn read_linked(
         return Reply::invalid_params("uri: duplicate key");
     }
     if budget::is_address(&uri) {
-        return results::read(workbench, requester, &uri);
+        return results::read(workbench, requester, &uri).await;
     }
     let context = requester.context_of(params);
     let client = context.client.recipient().owner;

@@ -4,8 +4,9 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::sync::Semaphore;
+use url::Url;
 
-use self::{known_client::KnownClient, parked::ParkedCalls};
+use self::{known_client::KnownClient, parked::ParkedCalls, replica::Replica};
 use crate::workbench::Workbench;
 
 #[cfg(unix)]
@@ -31,6 +32,7 @@ mod operations;
 mod output;
 mod parked;
 mod questions;
+mod replica;
 mod results;
 mod revision;
 mod run_task;
@@ -50,6 +52,8 @@ struct ServeContext {
     /// The permits for subscriptions. They never end by themselves, and must leave room for other requests.
     listeners: Arc<Semaphore>,
     location: ClientLocation,
+    /// The name that the authorization server has for the user of a connection.
+    user: Option<Arc<str>>,
     known_client: Arc<KnownClient>,
 }
 
@@ -62,12 +66,28 @@ enum ClientLocation {
 
 impl ServeContext {
     fn new(workbench: Arc<Workbench>, location: ClientLocation) -> Self {
+        Self::at(workbench, location, None)
+    }
+
+    /// Creates the context of a transport whose process other replicas reach at this address.
+    fn at(workbench: Arc<Workbench>, location: ClientLocation, address: Option<Url>) -> Self {
+        let replica = Replica::new(workbench.pool().sealer().clone(), address);
         Self {
             location,
+            user: None,
+            parked: Arc::new(ParkedCalls::new(Arc::new(replica))),
             workbench,
-            parked: Arc::default(),
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
             known_client: Arc::default(),
+        }
+    }
+
+    /// Creates the context of another workbench of the same transport. What is bounded for all clients is shared.
+    fn beside(&self, workbench: Arc<Workbench>) -> Self {
+        Self {
+            workbench,
+            known_client: Arc::default(),
+            ..self.clone()
         }
     }
 }

@@ -22,8 +22,8 @@ use crate::{
     call::{ClientCapabilities, Retry},
     contain::contain_now,
     era::{
-        self, CacheHints, CacheScope, INPUT_RESPONSES, LOG_LEVEL, MODERN_REVISION, REQUEST_STATE,
-        RequestMeta, SERVER_INFO, TASKS_EXTENSION,
+        self, CacheHints, CacheScope, Era, INPUT_RESPONSES, LOG_LEVEL, MODERN_REVISION,
+        REQUEST_STATE, RequestMeta, SERVER_INFO, TASKS_EXTENSION, UI_EXTENSION,
     },
     events::OperationGuard,
     meta::{self, MetaTool},
@@ -41,6 +41,11 @@ const LISTEN: &str = "subscriptions/listen";
 const OWN_HINTS: CacheHints = CacheHints {
     ttl_ms: 60_000,
     scope: CacheScope::Public,
+};
+/// Cache hints for our list of tools with those of user interfaces, which changes when a toolbox is opened.
+const APPS_HINTS: CacheHints = CacheHints {
+    ttl_ms: 0,
+    scope: CacheScope::Private,
 };
 /// Cache hints for the servers' lists: a server that is down may come up soon.
 const NATIVE_HINTS: CacheHints = CacheHints {
@@ -124,6 +129,14 @@ pub(super) fn unsupported_version(requested: &str) -> Reply {
     Reply::ErrorAsSent(error.finish())
 }
 
+/// Returns the answer to a request that another replica has parked and that cannot be reached there.
+pub(super) fn replica_gone(method: &str) -> Reply {
+    if method == "tools/call" {
+        return Reply::Result(era::to_modern_result(method, &meta::replica_gone()));
+    }
+    Reply::internal_error(meta::REPLICA_GONE)
+}
+
 /// Handles a request: starts an exchange, or continues the one that its state names.
 pub(super) fn take(
     connection: &Arc<Connection>,
@@ -132,10 +145,16 @@ pub(super) fn take(
     mut said: ModernRequest,
     call: Option<CallParams<'_>>,
 ) {
+    connection.declare(&said.capabilities, Era::Modern);
     let parked = connection.parked();
     let state = said.retry.as_ref().and_then(|retry| retry.state.as_ref());
-    if let Handle::Ours(handle) = parked.handle(state) {
-        let exchange = match parked.take(handle, request, connection.principal()) {
+    let resumed = match parked.handle(state) {
+        Handle::Ours(handle) => Some(parked.take(handle, request, connection.principal())),
+        Handle::OfReplica => Some(Err(replica_gone(&request.method))),
+        Handle::NotOurs => None,
+    };
+    if let Some(resumed) = resumed {
+        let exchange = match resumed {
             Ok(exchange) => exchange,
             Err(refusal) => return place.answer(refusal.to(&request.id)),
         };
@@ -156,7 +175,7 @@ pub(super) fn take(
     match call {
         Some(params) => {
             let workbench = connection.workbench();
-            let begun = contain_now(|| calls::begin(workbench, params, requester));
+            let begun = contain_now(|| calls::begin(workbench, &request.id, params, requester));
             match begun {
                 Ok(begun) => take_begun(&exchange, workbench, begun),
                 Err(panicked) => exchange.reply(Reply::internal_error(panicked.to_string())),
@@ -164,10 +183,10 @@ pub(super) fn take(
         }
         None => {
             let context = connection.context().clone();
-            let observed = observe(&context, &exchange, request);
+            let mut observed = observe(&context, &exchange, request);
             let request = request.clone();
             exchange.run(Box::pin(async move {
-                let reply = run(context, requester, request).await;
+                let reply = run(context, requester, request, &mut observed).await;
                 operations::end(observed, &reply);
                 reply
             }));
@@ -175,15 +194,12 @@ pub(super) fn take(
     }
 }
 
-/// Begins the operation of a request. A subscription lasts as long as its client, so it is none.
+/// Begins the operation of a request.
 fn observe(
     context: &ServeContext,
     exchange: &Arc<Exchange>,
     request: &Request,
 ) -> Option<OperationGuard> {
-    if request.method == LISTEN {
-        return None;
-    }
     let client = ModernCaller(Arc::clone(exchange));
     let observed = operations::begin(&context.workbench, request, &client)?;
     exchange.set_span(observed.span());
@@ -216,11 +232,17 @@ fn may_ask(method: &str) -> bool {
     matches!(method, "tools/call" | "prompts/get" | "resources/read")
 }
 
-async fn run(context: ServeContext, requester: Requester, request: Request) -> Reply {
+/// Handles a request. A subscription ends its operation itself.
+async fn run(
+    context: ServeContext,
+    requester: Requester,
+    request: Request,
+    observed: &mut Option<OperationGuard>,
+) -> Reply {
     let workbench = &context.workbench;
     match (&*request.method, requester) {
         (LISTEN, Requester::Modern { client, .. }) => match context.listeners.try_acquire() {
-            Ok(_permit) => listen::listen(workbench, client, &request).await,
+            Ok(_permit) => listen::listen(workbench, client, &request, observed).await,
             Err(_) => {
                 Reply::internal_error(format!("more than {MAX_LISTENERS} subscriptions at once"))
             }
@@ -242,7 +264,7 @@ async fn dispatch(workbench: &Arc<Workbench>, requester: Requester, request: &Re
         // The pipeline has taken every valid call.
         ("tools/call", _) => methods::unreadable_call(params),
         (_, Some(native)) => native::answer(workbench, native, requester, request).await,
-        ("tools/list", None) => own_tools(workbench, requester, params),
+        ("tools/list", None) => own_tools(workbench, requester, params).await,
         ("resources/read", None) => methods::read_linked(workbench, requester, params).await,
         // The lists must not change because of other requests, so what is open is not in them.
         ("prompts/list", None) => own_list(params, "prompts", &[]),
@@ -272,11 +294,15 @@ fn is_legacy_only(method: &str) -> bool {
     )
 }
 
-/// Returns our tools. With `run_code` they depend on the client, so that a list must not be shared.
-fn own_tools(workbench: &Workbench, requester: Requester, params: Option<&RawJson>) -> Reply {
-    let client = requester.into_client().identity();
-    let definitions = meta::definitions(workbench, &client);
-    let hints = if workbench.has(MetaTool::RunCode) {
+/// Returns our tools, and for clients with MCP Apps the tools with user interfaces. With either these or `run_code` the list
+/// depends on the client, so that it must not be shared.
+async fn own_tools(workbench: &Workbench, requester: Requester, params: Option<&RawJson>) -> Reply {
+    let client = requester.into_client();
+    let mut definitions = meta::definitions(workbench, &client.identity());
+    let hints = if client.capabilities().has_extension(UI_EXTENSION) {
+        definitions.extend(workbench.registered_definitions(&*client).await);
+        APPS_HINTS
+    } else if workbench.has(MetaTool::RunCode) {
         CacheHints {
             scope: CacheScope::Private,
             ..OWN_HINTS

@@ -15,12 +15,16 @@ use sha2::{Digest, Sha256};
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::task::TaskTracker;
 
-use super::{exchange::Exchange, methods::Reply};
+use super::{
+    exchange::Exchange,
+    methods::Reply,
+    replica::{Place, Replica},
+};
 use crate::{
     alarm::Alarm,
     call::Principal,
     era::{INPUT_RESPONSES, REQUEST_STATE},
-    seal::{SealPurpose, Sealer},
+    seal::SealPurpose,
     sync::lock,
     wire::Request,
 };
@@ -39,9 +43,8 @@ struct Parked {
     until: Instant,
 }
 
-#[derive(Default)]
 pub(super) struct ParkedCalls {
-    sealer: Sealer,
+    replica: Arc<Replica>,
     table: Mutex<Table>,
     changed: Notify,
     /// The tasks of modern requests. They keep running while their client is away.
@@ -73,11 +76,27 @@ impl Table {
 /// The state that a client sends back to continue a call.
 pub(super) enum Handle {
     Ours(u64),
+    /// Another replica has parked the call, or an earlier process.
+    OfReplica,
     /// A state that a server has issued, if any.
     NotOurs,
 }
 
 impl ParkedCalls {
+    /// Creates an empty table of this process.
+    pub(super) fn new(replica: Arc<Replica>) -> Self {
+        Self {
+            replica,
+            table: Mutex::default(),
+            changed: Notify::new(),
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    pub(super) fn replica(&self) -> &Arc<Replica> {
+        &self.replica
+    }
+
     /// Parks the exchange of a request. Returns the sealed handle by which its client finds it.
     pub(super) fn park(&self, exchange: &Arc<Exchange>, request: &Request) -> String {
         let parked = Parked {
@@ -86,8 +105,7 @@ impl ParkedCalls {
             until: Instant::now() + PARKING_TIMEOUT,
         };
         let handle = self.insert(parked);
-        let purpose = SealPurpose::ParkedCall;
-        self.sealer.seal(purpose, &handle.to_string())
+        self.replica.handle(SealPurpose::ParkedCall, handle)
     }
 
     /// Keeps an exchange that its client follows as a task. Returns the sealed id of the task.
@@ -97,16 +115,14 @@ impl ParkedCalls {
             digest: None,
             until: Instant::now() + PARKING_TIMEOUT,
         });
-        self.sealer.seal(SealPurpose::Run, &handle.to_string())
+        self.replica.handle(SealPurpose::Run, handle)
     }
 
     /// Returns the exchange of a task, if this principal got its id from us. The task is kept for longer.
     pub(super) fn task(&self, id: &str, principal: Principal) -> Option<Arc<Exchange>> {
-        let handle = self
-            .sealer
-            .open(SealPurpose::Run, id)?
-            .parse::<u64>()
-            .ok()?;
+        let Place::Here(handle) = self.replica.place(SealPurpose::Run, id)? else {
+            return None;
+        };
         let mut table = self.table();
         let parked = table.exchanges.get_mut(&handle);
         let parked = parked.filter(|it| it.exchange.principal == principal)?;
@@ -127,9 +143,12 @@ impl ParkedCalls {
     /// Returns the parked call that the state names, if we have issued it.
     pub(super) fn handle(&self, state: Option<&RawJson>) -> Handle {
         let sealed = state.and_then(RawJson::as_text);
-        let content = sealed.and_then(|sealed| self.sealer.open(SealPurpose::ParkedCall, &sealed));
-        let handle = content.and_then(|content| content.parse().ok());
-        handle.map_or(Handle::NotOurs, Handle::Ours)
+        let place = sealed.and_then(|it| self.replica.place(SealPurpose::ParkedCall, &it));
+        match place {
+            Some(Place::Here(handle)) => Handle::Ours(handle),
+            Some(Place::Elsewhere(_)) => Handle::OfReplica,
+            None => Handle::NotOurs,
+        }
     }
 
     /// Takes the exchange that a client continues: a handle is good once.

@@ -10,20 +10,20 @@ use super::{
 use crate::{
     budget::{Address, View},
     meta,
-    workbench::{PageError, Workbench},
+    workbench::{PageError, Workbench, find_result},
 };
 
 /// The key of the position of a page among the others.
 const PAGE_KEY: &str = "mcp-workbench/page";
 
 /// Returns the page at one of our addresses.
-pub(super) fn read(workbench: &Workbench, requester: Requester, uri: &str) -> Reply {
+pub(super) async fn read(workbench: &Workbench, requester: Requester, uri: &str) -> Reply {
     let Some(address) = Address::parse(uri) else {
         return refusal(uri, (uri, 1), PageError::Gone);
     };
     let named = (address.id.as_str(), address.page);
     let owner = requester.into_client().recipient().owner;
-    let kept = match workbench.results().find(&address, owner) {
+    let kept = match find_result(workbench, &address, owner).await {
         Ok(kept) => kept,
         Err(error) => return refusal(uri, named, error),
     };

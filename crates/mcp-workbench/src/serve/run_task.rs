@@ -8,7 +8,9 @@ use rawjson::{ObjectText, RawJson};
 use super::{exchange::Exchange, methods::Reply};
 use crate::{
     era::{INPUT_REQUESTS, INPUT_RESPONSES, InputRequest, InputRequired, to_modern_result},
+    meta,
     moment::moment,
+    wire::code,
 };
 
 /// How long a task is kept after the last request about it, in milliseconds.
@@ -74,7 +76,24 @@ impl RunTask<'_> {
     }
 }
 
-/// Answers a request about a task of ours.
+/// Answers a request about a task whose process cannot be reached.
+pub(super) fn lost(method: &str, id: &str) -> Reply {
+    if method != "tasks/get" {
+        return Reply::internal_error(meta::REPLICA_GONE);
+    }
+    let error = ObjectText::new()
+        .member("code", &code::INTERNAL_ERROR)
+        .member("message", meta::REPLICA_GONE)
+        .raw("data", &meta::replica_gone_data());
+    let task = RunTask {
+        id,
+        created: SystemTime::now(),
+        state: RunState::Failed(error.finish()),
+    };
+    Reply::Result(task.write(ObjectText::new()))
+}
+
+/// Answers a request about a task of the workbench.
 pub(super) fn answer(exchange: &Arc<Exchange>, method: &str, id: &str, params: &RawJson) -> Reply {
     match method {
         "tasks/get" => {

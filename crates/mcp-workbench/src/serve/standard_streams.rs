@@ -3,7 +3,7 @@
 
 use std::io;
 #[cfg(unix)]
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -26,21 +26,62 @@ pub(super) fn output() -> Output {
     Box::new(tokio::io::stdout())
 }
 
-/// The stdin and stdout of another process.
+/// The stdin and stdout of a client, often of another process.
 #[cfg(unix)]
 pub(crate) struct PassedStreams {
-    pub(super) input: Input,
-    pub(super) output: Output,
+    pub(crate) input: ClientStream,
+    pub(super) output: ClientStream,
 }
 
 #[cfg(unix)]
 impl PassedStreams {
     /// Takes over the two descriptors. Returns `None` unless both are pipes or sockets.
-    pub(crate) fn new(stdin: &OwnedFd, stdout: &OwnedFd) -> Option<Self> {
+    pub(crate) fn new(stdin: &impl AsFd, stdout: &impl AsFd) -> Option<Self> {
         Some(Self {
-            input: unix::input(stdin)?,
-            output: unix::output(stdout)?,
+            input: unix::client_input(stdin)?,
+            output: unix::client_output(stdout)?,
         })
+    }
+
+    /// Takes over the stdin and stdout of this process.
+    pub(crate) fn of_process() -> Option<Self> {
+        Self::new(&io::stdin(), &io::stdout())
+    }
+}
+
+/// A stream from or to a client, in non-blocking mode.
+#[cfg(unix)]
+pub(crate) struct ClientStream {
+    descriptor: OwnedFd,
+    pub(super) kind: StreamKind,
+}
+
+#[cfg(unix)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StreamKind {
+    Pipe,
+    Socket,
+}
+
+#[cfg(unix)]
+impl ClientStream {
+    /// Takes a descriptor that is in non-blocking mode.
+    pub(super) fn new(descriptor: OwnedFd, kind: StreamKind) -> Self {
+        Self { descriptor, kind }
+    }
+}
+
+#[cfg(unix)]
+impl AsFd for ClientStream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+#[cfg(unix)]
+impl AsRawFd for ClientStream {
+    fn as_raw_fd(&self) -> RawFd {
+        self.descriptor.as_raw_fd()
     }
 }
 
@@ -63,7 +104,7 @@ mod unix {
     use rustix::fs::{FileType, fstat};
     use tokio::net::unix::pipe;
 
-    use super::{Input, Output, io};
+    use super::{ClientStream, Input, Output, StreamKind, io};
 
     pub(super) fn is_stream(stream: &impl AsFd) -> bool {
         matches!(kind(stream), Some(FileType::Fifo | FileType::Socket))
@@ -71,19 +112,7 @@ mod unix {
 
     pub(super) fn input(stdin: &impl AsFd) -> Option<Input> {
         match kind(stdin)? {
-            FileType::Fifo => {
-                // Reopened if possible, so that the non-blocking mode does not affect other processes that share the
-                // pipe.
-                let reopened = pipe::OpenOptions::new().open_receiver(path_of(stdin));
-                let pipe = match reopened {
-                    Ok(pipe) => pipe,
-                    Err(_) => {
-                        let descriptor = stdin.as_fd().try_clone_to_owned().ok()?;
-                        pipe::Receiver::from_owned_fd(descriptor).ok()?
-                    }
-                };
-                Some(Box::new(pipe))
-            }
+            FileType::Fifo => Some(Box::new(receiver(stdin)?)),
             FileType::Socket => Some(Box::new(socket(stdin).ok()?)),
             _ => None,
         }
@@ -91,19 +120,58 @@ mod unix {
 
     pub(super) fn output(stdout: &impl AsFd) -> Option<Output> {
         match kind(stdout)? {
-            FileType::Fifo => {
-                let reopened = pipe::OpenOptions::new().open_sender(path_of(stdout));
-                let pipe = match reopened {
-                    Ok(pipe) => pipe,
-                    Err(_) => {
-                        let descriptor = stdout.as_fd().try_clone_to_owned().ok()?;
-                        pipe::Sender::from_owned_fd(descriptor).ok()?
-                    }
-                };
-                Some(Box::new(pipe))
-            }
+            FileType::Fifo => Some(Box::new(sender(stdout)?)),
             FileType::Socket => Some(Box::new(socket(stdout).ok()?)),
             _ => None,
+        }
+    }
+
+    pub(super) fn client_input(stdin: &impl AsFd) -> Option<ClientStream> {
+        match kind(stdin)? {
+            FileType::Fifo => {
+                let descriptor = receiver(stdin)?.into_nonblocking_fd().ok()?;
+                Some(ClientStream::new(descriptor, StreamKind::Pipe))
+            }
+            FileType::Socket => client_socket(stdin),
+            _ => None,
+        }
+    }
+
+    pub(super) fn client_output(stdout: &impl AsFd) -> Option<ClientStream> {
+        match kind(stdout)? {
+            FileType::Fifo => {
+                let descriptor = sender(stdout)?.into_nonblocking_fd().ok()?;
+                Some(ClientStream::new(descriptor, StreamKind::Pipe))
+            }
+            FileType::Socket => client_socket(stdout),
+            _ => None,
+        }
+    }
+
+    fn client_socket(stream: &impl AsFd) -> Option<ClientStream> {
+        let descriptor = stream.as_fd().try_clone_to_owned().ok()?;
+        rustix::io::ioctl_fionbio(&descriptor, true).ok()?;
+        Some(ClientStream::new(descriptor, StreamKind::Socket))
+    }
+
+    /// Opens a pipe again if possible, so that the non-blocking mode does not affect other processes that share it.
+    fn receiver(stdin: &impl AsFd) -> Option<pipe::Receiver> {
+        match pipe::OpenOptions::new().open_receiver(path_of(stdin)) {
+            Ok(pipe) => Some(pipe),
+            Err(_) => {
+                let descriptor = stdin.as_fd().try_clone_to_owned().ok()?;
+                pipe::Receiver::from_owned_fd(descriptor).ok()
+            }
+        }
+    }
+
+    fn sender(stdout: &impl AsFd) -> Option<pipe::Sender> {
+        match pipe::OpenOptions::new().open_sender(path_of(stdout)) {
+            Ok(pipe) => Some(pipe),
+            Err(_) => {
+                let descriptor = stdout.as_fd().try_clone_to_owned().ok()?;
+                pipe::Sender::from_owned_fd(descriptor).ok()
+            }
         }
     }
 

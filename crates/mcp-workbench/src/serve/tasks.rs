@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The member that names a task.
-const TASK_ID: &str = "taskId";
+pub(super) const TASK_ID: &str = "taskId";
 /// The member with the result of a task that has ended.
 const RESULT: &str = "result";
 
@@ -45,6 +45,9 @@ pub(super) async fn answer(
     };
     if let Some(exchange) = client.0.task(&sealed) {
         return run_task::answer(&exchange, method, &sealed, params);
+    }
+    if client.0.is_task_elsewhere(&sealed) {
+        return run_task::lost(method, &sealed);
     }
     let Some((server, inner)) = workbench.task(&sealed, client.principal()) else {
         return Reply::invalid_params(format!("Unknown task: {sealed}"));

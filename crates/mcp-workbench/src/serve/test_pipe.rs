@@ -13,6 +13,7 @@ use super::{
 use crate::{
     call::Principal,
     config::{Environment, parse},
+    oauth::CredentialOwner,
     workbench::Workbench,
 };
 
@@ -20,7 +21,7 @@ use crate::{
 pub(super) fn connect(config: &str, principal: Principal) -> (Arc<Connection>, DuplexStream) {
     let environment = Environment::new([], "/start".into(), None);
     let loaded = parse(config, Path::new("c.json"), &environment).unwrap();
-    let workbench = Workbench::new(Arc::new(loaded.config));
+    let workbench = Workbench::new(Arc::new(loaded.config), CredentialOwner::Machine);
     let context = ServeContext::new(workbench, ClientLocation::Local);
     let (output, frames) = PipeOutput::channel();
     let (pipe, written) = tokio::io::duplex(64 * 1024);

@@ -72,6 +72,8 @@ pub(super) struct EventBody {
     parts: VecDeque<Bytes>,
     silence: Pin<Box<Sleep>>,
     opening: Opening,
+    /// The handle of the stream in the ids of its events, if there are replicas.
+    handle: Option<String>,
 }
 
 /// The beginning of a stream of events. It says if the stream can be resumed.
@@ -86,10 +88,11 @@ pub(super) enum Opening {
 }
 
 impl EventBody {
-    pub(super) fn new(reader: StreamReader, opening: Opening) -> Self {
+    pub(super) fn new(reader: StreamReader, opening: Opening, handle: Option<String>) -> Self {
         let first = match opening {
             Opening::Priming => {
-                format!("id: {}\nretry: {RETRY_MS}\ndata: \n\n", reader.position())
+                let id = event_id(handle.as_deref(), reader.position());
+                format!("id: {id}\nretry: {RETRY_MS}\ndata: \n\n")
             }
             Opening::Comment | Opening::Passing => ":\n\n".to_owned(),
         };
@@ -98,6 +101,7 @@ impl EventBody {
             parts: VecDeque::from([first.into()]),
             silence: Box::pin(sleep(KEEP_ALIVE)),
             opening,
+            handle,
         }
     }
 }
@@ -113,7 +117,8 @@ impl Body for EventBody {
         if self.parts.is_empty() {
             match self.reader.poll_next(context) {
                 Poll::Ready(Next::Event(id, frame)) => {
-                    let id = (self.opening != Opening::Passing).then_some(id);
+                    let has_id = self.opening != Opening::Passing;
+                    let id = has_id.then(|| event_id(self.handle.as_deref(), id));
                     self.parts = event(id, frame);
                 }
                 Poll::Ready(Next::Ended) => return Poll::Ready(None),
@@ -148,8 +153,25 @@ fn next_part(parts: &mut VecDeque<Bytes>) -> Option<BodyFrame<Bytes>> {
     parts.find(|part| !part.is_empty()).map(BodyFrame::data)
 }
 
+/// Returns the id of an event as clients see it.
+fn event_id(handle: Option<&str>, id: EventId) -> String {
+    match handle {
+        Some(handle) => format!("{handle}.{id}"),
+        None => id.to_string(),
+    }
+}
+
+/// Returns a message as an event without an id.
+pub(super) fn lone_event(frame: Frame) -> Bytes {
+    let mut text = BytesMut::new();
+    for part in event(None, frame) {
+        text.put(part);
+    }
+    text.freeze()
+}
+
 /// Returns a message as an event. An event is one line, so line ends between the tokens of the JSON are replaced.
-fn event(id: Option<EventId>, frame: Frame) -> VecDeque<Bytes> {
+fn event(id: Option<String>, frame: Frame) -> VecDeque<Bytes> {
     let mut text = frame.into_parts();
     if let Some(last) = text.iter_mut().rfind(|part| !part.is_empty()) {
         last.truncate(last.trim_ascii_end().len());

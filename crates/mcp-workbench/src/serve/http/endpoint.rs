@@ -8,10 +8,17 @@ use rawjson::RawJson;
 use tokio::{sync::Semaphore, time::Instant};
 
 use super::{
-    ENDPOINT_PATH, HEALTH_PATH, METRICS_PATH,
-    bodies::{EventBody, Opening, event_response, without_line_ends},
-    headers::{self, EVENT_STREAM, JSON, NamedRevision},
+    ENDPOINT_PATH, METRICS_PATH,
+    bodies::{EventBody, Opening, PartsBody, event_response, lone_event, without_line_ends},
+    contexts::Contexts,
+    forward,
+    guard::Sender,
+    headers::{self, EVENT_STREAM, JSON, LastEvent, NamedRevision},
     limits::FIRST_MESSAGE_TIMEOUT,
+    owners::{
+        Forwarder, Posting, about, asked_elsewhere, forward_to, lost_answer, parked_elsewhere,
+    },
+    quotas::{Exceeded, InFlight, Quotas, take_shared},
     refusal::Refusal,
     request_body,
     response::{self, Response, empty},
@@ -23,28 +30,36 @@ use super::{
 };
 use crate::{
     call::Principal,
+    config::Limits,
     downstream::Phase,
     era,
     metrics::{CONTENT_TYPE, Gauge, Metrics},
+    seal::SealPurpose,
     serve::{
         ServeContext,
         batch::{self, ReplyPlace},
+        connection::Connection,
         modern,
         output::ClientOutput,
+        replica::{Place, Replica},
         unreadable::refusal_frame,
     },
     wire::{CallOutline, Message},
+    workbench::{OwnServer, own_servers},
 };
 
 pub(super) struct Endpoint {
-    pub(super) context: ServeContext,
+    pub(super) contexts: Contexts,
     pub(super) sessions: Sessions,
     pub(super) stateless: Arc<Stateless>,
     /// A permit for every MiB of all bodies that are being read.
     pub(super) body_room: Arc<Semaphore>,
     /// The bytes that wait for all clients.
     pub(super) unread: Arc<UnreadBudget>,
+    /// The parts of their limits that principals use.
+    pub(super) quotas: Arc<Quotas>,
     pub(super) metrics: Metrics,
+    pub(super) replica: Arc<Replica>,
 }
 
 /// The timers of the requests of one connection, which run one after the other.
@@ -56,18 +71,37 @@ pub(super) struct Waits {
     pub(super) first_message: WaitTimer,
 }
 
-/// The sender of a request, and the timers of its connection.
+/// The sender of a request with its headers, and the timers of its connection.
 #[derive(Clone, Copy)]
 struct Caller<'a> {
+    sender: &'a Sender,
     principal: Principal,
+    limits: Limits,
+    headers: &'a HeaderMap,
     waits: &'a Waits,
 }
 
-/// A message that was posted, and the size of its body.
+impl<'a> Caller<'a> {
+    fn forwarder(self) -> Forwarder<'a> {
+        Forwarder {
+            sender: self.sender,
+            headers: self.headers,
+        }
+    }
+}
+
+/// A message that was posted, with its body.
 struct PostedMessage {
     message: Message,
     outline: Box<CallOutline>,
+    body: Bytes,
+    cost: Cost,
+}
+
+/// The cost of a body for its sender: its size, and the requests in it until they are answered.
+struct Cost {
     size: usize,
+    in_flight: Option<InFlight>,
 }
 
 impl Endpoint {
@@ -75,39 +109,92 @@ impl Endpoint {
     pub(super) async fn take(
         &self,
         request: Request<Incoming>,
-        principal: Principal,
+        sender: &Sender,
         waits: &Waits,
     ) -> Result<Response, Refusal> {
         let (head, body) = request.into_parts();
-        match (head.uri.path(), head.method) {
-            (ENDPOINT_PATH, Method::POST) => {
-                take_post(self, Caller { principal, waits }, &head.headers, body).await
-            }
-            (ENDPOINT_PATH, Method::GET) => take_get(self, principal, &head.headers),
-            (ENDPOINT_PATH, Method::DELETE) => take_delete(self, principal, &head.headers),
-            (ENDPOINT_PATH, _) => Err(Refusal::MethodNotAllowed),
-            (HEALTH_PATH, Method::GET | Method::HEAD) => Ok(response::text("ok")),
-            (METRICS_PATH, Method::GET) => Ok(self.metrics()),
-            (HEALTH_PATH | METRICS_PATH, _) => Err(Refusal::OnlyRead),
-            _ => Err(Refusal::NotFound),
+        if !self.contexts.knows(sender) {
+            return Err(Refusal::WrongToken);
         }
+        let principal = sender.principal();
+        // The replica that forwards a request has counted it.
+        let limits = if forward::is_forwarded(&head.headers) {
+            Limits::default()
+        } else {
+            self.contexts.limits(sender)
+        };
+        self.contexts.touch(sender);
+        let caller = Caller {
+            sender,
+            principal,
+            limits,
+            headers: &head.headers,
+            waits,
+        };
+        let response = match (head.uri.path(), head.method) {
+            (ENDPOINT_PATH, Method::POST) => take_post(self, caller, body).await,
+            (ENDPOINT_PATH, Method::GET) => take_get(self, caller).await,
+            (ENDPOINT_PATH, Method::DELETE) => take_delete(self, caller),
+            (ENDPOINT_PATH, _) => Err(Refusal::MethodNotAllowed),
+            // They show what all clients use, so those that see less must not read them.
+            (METRICS_PATH, Method::GET) if self.contexts.sees_all(sender) => Ok(self.metrics()),
+            (METRICS_PATH, Method::GET) => Err(Refusal::NotFound),
+            (METRICS_PATH, _) => Err(Refusal::OnlyRead),
+            _ => Err(Refusal::NotFound),
+        };
+        let mut response = response?;
+        if let Some(meter) = self.quotas.meter(principal, limits) {
+            response.body_mut().set_meter(meter);
+        }
+        Ok(response)
+    }
+
+    /// Returns the context of a sender.
+    fn context(&self, sender: &Sender) -> Result<ServeContext, Refusal> {
+        self.contexts
+            .of(sender, |principal| self.is_busy(principal))
+    }
+
+    /// Ends what was kept for clients that were idle for too long.
+    pub(super) fn sweep(&self) {
+        self.sessions.sweep();
+        self.contexts.sweep(|principal| self.is_busy(principal));
+    }
+
+    /// Returns whether a principal has a session or a running request.
+    fn is_busy(&self, principal: Principal) -> bool {
+        self.sessions.has(principal) || self.stateless.has(principal)
     }
 
     /// Returns the metrics for Prometheus.
-    fn metrics(&self) -> Response {
-        let workbench = &self.context.workbench;
-        let gauges = workbench.servers().into_iter().map(|server| Gauge {
-            name: "mcp_workbench_server_up",
-            help: "Whether a server runs.",
-            labels: vec![
-                ("toolbox", server.identifier().toolbox.to_string()),
-                ("server", server.identifier().server.to_string()),
-            ],
-            value: server.inspect(|status| u64::from(matches!(status.phase, Phase::Up))),
-        });
+    pub(super) fn metrics(&self) -> Response {
+        let workbenches = self.contexts.shown();
+        let gauges = own_servers(&workbenches)
+            .into_iter()
+            .map(|OwnServer { client, server }| {
+                let client = client.map(|name| ("client", name.to_string()));
+                let place = [
+                    ("toolbox", server.identifier().toolbox.to_string()),
+                    ("server", server.identifier().server.to_string()),
+                ];
+                Gauge {
+                    name: "mcp_workbench_server_up",
+                    help: "Whether a server runs.",
+                    labels: place.into_iter().chain(client).collect(),
+                    value: server.inspect(|status| u64::from(matches!(status.phase, Phase::Up))),
+                }
+            });
         let gauges: Vec<Gauge> = gauges.collect();
-        let text = self.metrics.text(workbench.observed(), &gauges);
+        let text = self.metrics.text(workbenches[0].observed(), &gauges);
         response::typed(CONTENT_TYPE, text)
+    }
+
+    /// Returns a client with a request that runs.
+    pub(super) fn running(&self) -> Option<Arc<Connection>> {
+        let sessions = self.sessions.all().into_iter();
+        let sessions = sessions.map(|session| Arc::clone(&session.connection));
+        let mut all = sessions.chain(self.stateless.all());
+        all.find(|connection| connection.in_flight().count() > 0)
     }
 
     /// Returns the streams of all sessions, and of all requests without one.
@@ -118,21 +205,42 @@ impl Endpoint {
     }
 }
 
+/// Admits the requests of a body within the limits of their sender.
+async fn admit(
+    endpoint: &Endpoint,
+    caller: Caller<'_>,
+    requests: usize,
+    size: usize,
+) -> Result<Option<InFlight>, Exceeded> {
+    let Caller {
+        principal, limits, ..
+    } = caller;
+    let in_flight = endpoint.quotas.admit(principal, limits, requests, size)?;
+    if let Some(store) = endpoint.contexts.everybody().workbench.pool().store() {
+        take_shared(store, principal, limits, requests).await?;
+    }
+    Ok(in_flight)
+}
+
 /// Handles a posted message, or a batch of them.
 async fn take_post(
     endpoint: &Endpoint,
     caller: Caller<'_>,
-    headers: &HeaderMap,
     body: Incoming,
 ) -> Result<Response, Refusal> {
+    let headers = caller.headers;
     headers::check_content_type(headers)?;
     headers::check_accept(headers, &[JSON, EVENT_STREAM])?;
     let revision = headers::named_revision(headers);
-    let session = find_posted(endpoint, caller.principal, headers, revision)?;
+    let session = find_posted(endpoint, caller, revision)?;
     let body = request_body::read(headers, body, &endpoint.body_room, &caller.waits.body).await?;
-    let size = body.bytes.len();
-    let posted = Posted::of(&body.bytes, session.as_deref())?;
-    drop(body);
+    let body = body.bytes.clone();
+    forward::check_body(endpoint.replica.sealer(), headers, &body)?;
+    let size = body.len();
+    let posted = Posted::of(&body, session.as_deref())?;
+    let in_flight = admit(endpoint, caller, posted.requests(), size).await;
+    let in_flight = in_flight.map_err(Refusal::Limited)?;
+    let cost = Cost { size, in_flight };
     match (session, posted) {
         (session, Posted::Message(message, outline))
             if is_stateless(&message, &outline, session.as_deref(), revision) =>
@@ -140,31 +248,63 @@ async fn take_post(
             let message = PostedMessage {
                 message,
                 outline,
-                size,
+                body,
+                cost,
             };
-            take_stateless(endpoint, caller, headers, message).await
+            take_stateless(endpoint, caller, message).await
         }
         (Some(_), _) if revision == NamedRevision::Other => Err(Refusal::UnknownRevision),
-        (Some(session), posted) => take_posted(&session, caller.waits, posted, size).await,
-        (None, posted) => begin_session(endpoint, caller, posted, size).await,
+        (Some(session), posted) => {
+            if let Posted::Message(Message::Response(answer), _) = &posted
+                && let Some(elsewhere) = asked_elsewhere(&endpoint.replica, answer)
+            {
+                // If the replica that asked is gone, so is its call.
+                let taken = forward_to(
+                    &endpoint.replica,
+                    caller.forwarder(),
+                    elsewhere,
+                    Posting::answer(body),
+                )
+                .await;
+                return Ok(taken.unwrap_or_else(|| empty(StatusCode::ACCEPTED)));
+            }
+            take_posted(&session, caller.waits, posted, cost).await
+        }
+        (None, posted) => begin_session(endpoint, caller, posted, cost).await,
     }
 }
 
 /// Returns the session that a message is posted to. A request without a session may name one, which is ignored.
 fn find_posted(
     endpoint: &Endpoint,
-    principal: Principal,
-    headers: &HeaderMap,
+    caller: Caller<'_>,
     revision: NamedRevision,
 ) -> Result<Option<Arc<Session>>, Refusal> {
-    let Some(id) = headers::session_id(headers) else {
+    let Some(id) = headers::session_id(caller.headers) else {
         return Ok(None);
     };
-    match (endpoint.sessions.find(id, principal), revision) {
+    match (find_or_continue(endpoint, caller, id), revision) {
         (Ok(session), _) => Ok(Some(session)),
         (Err(_), NamedRevision::Other) => Ok(None),
         (Err(refusal), NamedRevision::WithSessions) => Err(refusal),
     }
+}
+
+/// Returns the session with an id. One that another replica has begun is continued here.
+fn find_or_continue(
+    endpoint: &Endpoint,
+    caller: Caller<'_>,
+    id: &str,
+) -> Result<Arc<Session>, Refusal> {
+    let found = endpoint.sessions.find(id, caller.principal);
+    if found.is_ok() || endpoint.sessions.has_ended(id) {
+        return found;
+    }
+    let context = endpoint.context(caller.sender)?;
+    let continued = Session::continued(context, caller.principal, &endpoint.unread, id);
+    let session = continued.ok_or(Refusal::UnknownSession)?;
+    endpoint.sessions.add(&session)?;
+    Ok(session)
 }
 
 /// Returns true if a message belongs to no session: because of its body, and outside of sessions also because of the
@@ -191,23 +331,34 @@ fn is_stateless(
 async fn take_stateless(
     endpoint: &Endpoint,
     caller: Caller<'_>,
-    headers: &HeaderMap,
     posted: PostedMessage,
 ) -> Result<Response, Refusal> {
     let PostedMessage {
         message,
         outline,
-        size,
+        body,
+        cost,
     } = posted;
     match message {
         Message::Request(request) => {
-            let (stateless, context) = (&endpoint.stateless, &endpoint.context);
+            if let Some(elsewhere) = parked_elsewhere(&endpoint.replica, &request) {
+                let posting = Posting::request(body, &request);
+                // Without the replica the request is answered here, with an unknown outcome.
+                if let Some(taken) =
+                    forward_to(&endpoint.replica, caller.forwarder(), elsewhere, posting).await
+                {
+                    return Ok(taken);
+                }
+            }
+            let (stateless, context) = (&endpoint.stateless, endpoint.context(caller.sender)?);
             let request = StatelessRequest {
                 request,
                 outline,
-                size,
+                size: cost.size,
+                in_flight: cost.in_flight,
             };
-            let exchange = stateless.begin_request(context, caller.principal, headers, request)?;
+            let exchange =
+                stateless.begin_request(&context, caller.principal, caller.headers, request)?;
             Ok(exchange.answer(&caller.waits.first_message).await)
         }
         // It belongs to no request and to no session, so it is ignored.
@@ -245,14 +396,25 @@ impl Posted {
         Self::read(&one_line, session)
     }
 
-    /// Returns true if a message in it needs a response.
-    fn wants_answer(&self) -> bool {
+    /// Returns the words about a request with which another replica can say that its answer is lost.
+    fn about(&self) -> String {
         match self {
-            Self::Message(message, _) => matches!(message, Message::Request(_)),
-            Self::Batch(messages) => messages.iter().any(|message| {
-                let message = Message::parse(message.as_bytes());
-                !matches!(message, Ok(Message::Notification(_) | Message::Response(_)))
-            }),
+            Self::Message(Message::Request(request), _) => about(request),
+            Self::Message(..) | Self::Batch(_) => String::new(),
+        }
+    }
+
+    /// Returns how many messages in it need a response.
+    fn requests(&self) -> usize {
+        match self {
+            Self::Message(message, _) => usize::from(matches!(message, Message::Request(_))),
+            Self::Batch(messages) => {
+                let needs_response = |message: &&RawJson| {
+                    let message = Message::parse(message.as_bytes());
+                    !matches!(message, Ok(Message::Notification(_) | Message::Response(_)))
+                };
+                messages.iter().filter(needs_response).count()
+            }
         }
     }
 }
@@ -262,29 +424,30 @@ async fn begin_session(
     endpoint: &Endpoint,
     caller: Caller<'_>,
     posted: Posted,
-    size: usize,
+    cost: Cost,
 ) -> Result<Response, Refusal> {
-    let message = match posted {
-        Posted::Message(Message::Request(request), _) if request.method == "initialize" => {
-            Message::Request(request)
-        }
+    let request = match posted {
+        Posted::Message(Message::Request(request), _) if request.method == "initialize" => request,
         _ => return Err(Refusal::NoSession),
     };
-    let session = Session::new(endpoint.context.clone(), caller.principal, &endpoint.unread);
-    let stream = session.begin_stream()?;
+    let (context, unread) = (endpoint.context(caller.sender)?, &endpoint.unread);
+    let params = request.params.as_ref();
+    let session = Session::new(context, caller.principal, unread, params);
+    let message = Message::Request(request);
+    let stream = session.begin_stream(cost.in_flight)?;
     let place = ReplyPlace::Line(ClientOutput::Stream(stream.clone()));
     let outline = CallOutline::default();
     session
         .connection
-        .take_message(message, &outline, place, size);
+        .take_message(message, &outline, place, cost.size);
     // Without an agreement there is a refusal, and no session.
     let agreed = session.connection.revision().is_some();
     if agreed {
         endpoint.sessions.add(&session)?;
     }
-    let mut response = answer(&session, caller.waits, &stream).await?;
+    let mut response = answer(&session, caller.waits, &stream, "").await?;
     if agreed {
-        let id = HeaderValue::from_str(&session.id).expect("hexadecimal digits");
+        let id = HeaderValue::from_str(&session.id).expect("visible characters");
         response.headers_mut().insert(headers::SESSION_ID, id);
     }
     Ok(response)
@@ -295,13 +458,14 @@ async fn take_posted(
     session: &Arc<Session>,
     waits: &Waits,
     posted: Posted,
-    size: usize,
+    cost: Cost,
 ) -> Result<Response, Refusal> {
-    let wants_answer = posted.wants_answer();
+    let wants_answer = posted.requests() > 0;
+    let about = posted.about();
     let stream = match posted {
         // A message without a response sends nothing, so it gets no stream.
         Posted::Message(..) if !wants_answer => session.streams.standalone(),
-        _ => session.begin_stream()?,
+        _ => session.begin_stream(cost.in_flight)?,
     };
     let output = ClientOutput::Stream(stream.clone());
     match posted {
@@ -309,21 +473,23 @@ async fn take_posted(
             let place = ReplyPlace::Line(output);
             session
                 .connection
-                .take_message(message, &outline, place, size);
+                .take_message(message, &outline, place, cost.size);
         }
         Posted::Batch(messages) => batch::take(&session.connection, &messages, output),
     }
     if !wants_answer {
         return Ok(empty(StatusCode::ACCEPTED));
     }
-    answer(session, waits, &stream).await
+    answer(session, waits, &stream, &about).await
 }
 
-/// Returns the response to a request: JSON if the response is the first message, otherwise events.
+/// Returns the response to a request: JSON if the response is the first message, otherwise events, whose ids say what the
+/// request is about.
 async fn answer(
     session: &Arc<Session>,
     waits: &Waits,
     stream: &EventStream,
+    about: &str,
 ) -> Result<Response, Refusal> {
     let first = session.streams.first_message(stream.id());
     let end = Instant::now() + FIRST_MESSAGE_TIMEOUT;
@@ -331,54 +497,88 @@ async fn answer(
         Some(FirstMessage::Answer(frame)) => Ok(response::json(StatusCode::OK, frame)),
         // The request was cancelled, so there is no response to wait for.
         Some(FirstMessage::Nothing) => Ok(empty(StatusCode::ACCEPTED)),
-        Some(FirstMessage::Events) | None => events(session, stream.id(), None),
+        Some(FirstMessage::Events) | None => {
+            let handle = stream_handle(session, stream.id(), about);
+            events(session, stream.id(), None, handle)
+        }
     }
 }
 
 /// Opens the stream for messages that belong to no request, or resumes an interrupted stream.
-fn take_get(
-    endpoint: &Endpoint,
-    principal: Principal,
-    headers: &HeaderMap,
-) -> Result<Response, Refusal> {
-    headers::check_accept(headers, &[EVENT_STREAM])?;
-    let session = find_session(endpoint, principal, headers)?;
-    match headers::last_event(headers)? {
-        Some(last) => events(&session, last.stream, Some(last.number)),
-        None => events(&session, STANDALONE, None),
+async fn take_get(endpoint: &Endpoint, caller: Caller<'_>) -> Result<Response, Refusal> {
+    headers::check_accept(caller.headers, &[EVENT_STREAM])?;
+    let session = find_session(endpoint, caller)?;
+    let standalone = || {
+        let handle = stream_handle(&session, STANDALONE, "");
+        events(&session, STANDALONE, None, handle)
+    };
+    let Some(LastEvent { stream, id }) = headers::last_event(caller.headers)? else {
+        return standalone();
+    };
+    if !endpoint.replica.has_others() {
+        let is_plain = stream.is_none().then_some(());
+        is_plain.ok_or(Refusal::UnknownEvent)?;
+        return events(&session, id.stream, Some(id.number), None);
+    }
+    let handle = stream.ok_or(Refusal::UnknownEvent)?;
+    match endpoint.replica.place(SealPurpose::Stream, handle) {
+        Some(Place::Here(stream)) if stream == id.stream => {
+            events(&session, stream, Some(id.number), Some(handle.to_owned()))
+        }
+        Some(Place::Elsewhere(elsewhere)) => {
+            let about = elsewhere.about.clone();
+            let taken = forward_to(
+                &endpoint.replica,
+                caller.forwarder(),
+                elsewhere,
+                Posting::reading(),
+            )
+            .await;
+            match (taken, lost_answer(&about)) {
+                (Some(taken), _) => Ok(taken),
+                (None, Some(answer)) => Ok(event_response(PartsBody::text(lone_event(answer)))),
+                // Nothing was asked on it, so the client only has to hear from now on.
+                (None, None) => standalone(),
+            }
+        }
+        _ => Err(Refusal::UnknownEvent),
     }
 }
 
-fn take_delete(
-    endpoint: &Endpoint,
-    principal: Principal,
-    headers: &HeaderMap,
-) -> Result<Response, Refusal> {
-    let session = find_session(endpoint, principal, headers)?;
+fn take_delete(endpoint: &Endpoint, caller: Caller<'_>) -> Result<Response, Refusal> {
+    let session = find_session(endpoint, caller)?;
     endpoint.sessions.end(&session);
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
-fn find_session(
-    endpoint: &Endpoint,
-    principal: Principal,
-    headers: &HeaderMap,
-) -> Result<Arc<Session>, Refusal> {
-    let id = headers::session_id(headers);
-    match headers::named_revision(headers) {
+fn find_session(endpoint: &Endpoint, caller: Caller<'_>) -> Result<Arc<Session>, Refusal> {
+    let id = headers::session_id(caller.headers);
+    match headers::named_revision(caller.headers) {
         NamedRevision::WithSessions => {
             let id = id.ok_or(Refusal::NoSession)?;
-            endpoint.sessions.find(id, principal)
+            find_or_continue(endpoint, caller, id)
         }
-        NamedRevision::Other => Err(match id.map(|id| endpoint.sessions.find(id, principal)) {
+        NamedRevision::Other => Err(match id.map(|id| find_or_continue(endpoint, caller, id)) {
             Some(Ok(_)) => Refusal::UnknownRevision,
             Some(Err(_)) | None => Refusal::OnlyPosted,
         }),
     }
 }
 
+/// Returns the handle of a stream in the ids of its events, if there are replicas.
+fn stream_handle(session: &Session, stream: u64, about: &str) -> Option<String> {
+    let replica = session.connection.parked().replica();
+    let handle = || replica.handle_about(SealPurpose::Stream, stream, about);
+    replica.has_others().then(handle)
+}
+
 /// Returns a stream as a response, after an event, or from the first event that was not sent.
-fn events(session: &Session, stream: u64, after: Option<u64>) -> Result<Response, Refusal> {
+fn events(
+    session: &Session,
+    stream: u64,
+    after: Option<u64>,
+    handle: Option<String>,
+) -> Result<Response, Refusal> {
     let reader = match session.streams.attach(stream, after) {
         Attachment::Reader(reader) => reader,
         // For readers of event streams this status means: do not reconnect.
@@ -389,5 +589,5 @@ fn events(session: &Session, stream: u64, after: Option<u64>) -> Result<Response
         Some(revision) if revision.has_priming_events() => Opening::Priming,
         _ => Opening::Comment,
     };
-    Ok(event_response(EventBody::new(reader, opening)))
+    Ok(event_response(EventBody::new(reader, opening, handle)))
 }

@@ -1,12 +1,33 @@
 //! Access control for every request, whatever its path and method, before its body is read. A page in a browser can
 //! make requests to any address, but not with one of our hosts or origins.
 
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
-use hyper::{HeaderMap, Request, header, http::uri::Authority};
+use hyper::{
+    HeaderMap, Method, Request,
+    header::{self, HeaderValue},
+    http::uri::Authority,
+};
+use ident::ClientName;
+use url::Url;
 
-use super::{HEALTH_PATH, refusal::Refusal, tokens::Tokens};
-use crate::call::Principal;
+use super::{
+    browser_pages::BrowserPage,
+    forward::{self, is_forwarded},
+    is_probe,
+    refusal::Refusal,
+    response::Response,
+    tokens::{TokenHolder, Tokens},
+};
+use crate::{
+    call::Principal,
+    oauth::{METADATA_PATH, ResourceServer, TokenRefusal, User},
+    seal::Sealer,
+};
 
 /// The checks that every request has to pass.
 pub(super) struct Guard {
@@ -14,8 +35,66 @@ pub(super) struct Guard {
     pub(super) address: SocketAddr,
     /// Further hosts by which we may be reached.
     pub(super) hosts: Vec<AllowedHost>,
-    /// The tokens, one of which is required; none if no token is.
+    /// The tokens of the workbench, one of which is required unless the authorization server issued the token.
     pub(super) tokens: Option<Tokens>,
+    /// Checks the tokens of the authorization server.
+    pub(super) resource_server: Option<ResourceServer>,
+    /// Opens the senders of requests that replicas forward; `None` if there are no replicas.
+    pub(super) sealer: Option<Sealer>,
+}
+
+/// The sender of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Sender {
+    /// Anybody, where no token is required.
+    Anybody,
+    Holder(TokenHolder),
+    /// The token is absent in a request that another replica has forwarded.
+    User(User, Option<UserToken>),
+}
+
+/// The token of a user, which only the authorization server that issued it may get.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct UserToken(Arc<str>);
+
+impl UserToken {
+    pub(super) fn text(&self) -> &Arc<str> {
+        &self.0
+    }
+}
+
+/// Hides the token.
+impl fmt::Debug for UserToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UserToken")
+    }
+}
+
+impl Sender {
+    pub(super) fn principal(&self) -> Principal {
+        match self {
+            Self::Anybody => Principal::Anybody,
+            Self::Holder(holder) => Principal::Holder(holder.digest),
+            Self::User(user, _) => Principal::User(user.digest),
+        }
+    }
+
+    /// Returns the client of the configuration that the sender is.
+    pub(super) fn client(&self) -> Option<&ClientName> {
+        match self {
+            Self::Anybody => None,
+            Self::Holder(holder) => holder.client.as_ref(),
+            Self::User(user, _) => user.client.as_ref(),
+        }
+    }
+}
+
+/// The sender of a request, as far as it is known without waiting.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Credentials {
+    Known(Sender),
+    /// A token that may be the authorization server's.
+    Token(String),
 }
 
 /// A host by which the workbench may be reached, for instance the name that a proxy passes on.
@@ -38,6 +117,16 @@ impl std::str::FromStr for AllowedHost {
         Ok(Self {
             name: name.to_owned(),
             port,
+        })
+    }
+}
+
+impl AllowedHost {
+    /// Returns the host of an address.
+    pub(super) fn of(url: &Url) -> Option<Self> {
+        Some(Self {
+            name: url.host_str()?.to_owned(),
+            port: url.port(),
         })
     }
 }
@@ -82,20 +171,89 @@ impl<'a> Host<'a> {
 }
 
 impl Guard {
-    /// Checks a request that came to the address `local`. Returns its principal.
+    /// Checks a request that came to the address `local`. Returns the credentials of its sender.
     pub(super) fn check<B>(
         &self,
         request: &Request<B>,
         local: SocketAddr,
-    ) -> Result<Principal, Refusal> {
+    ) -> Result<Credentials, Refusal> {
         self.check_host(request, local)?;
-        self.check_origin(request.headers(), local)?;
-        match &self.tokens {
-            Some(tokens) if request.uri().path() != HEALTH_PATH => {
-                check_token(tokens, request.headers())
-            }
-            _ => Ok(Principal::Anybody),
+        let headers = request.headers();
+        self.check_origin(headers, local)?;
+        let is_open = self.tokens.is_none() && self.resource_server.is_none();
+        let is_public = is_probe(request.uri().path())
+            || self.metadata(request).is_some()
+            || self.browser_page(request).is_some();
+        if let Some(sealer) = self.sealer.as_ref().filter(|_| is_forwarded(headers)) {
+            return Ok(Credentials::Known(forward::sender(sealer, headers)?));
         }
+        if is_open || is_public {
+            return Ok(Credentials::Known(Sender::Anybody));
+        }
+        let token = bearer_token(headers)?;
+        if let Some(holder) = self.tokens.as_ref().and_then(|it| it.holder(token)) {
+            return Ok(Credentials::Known(Sender::Holder(holder)));
+        }
+        match &self.resource_server {
+            Some(_) => Ok(Credentials::Token(token.to_owned())),
+            None => Err(Refusal::WrongToken),
+        }
+    }
+
+    /// Returns the sender with these credentials. Waits if the authorization server has to be asked.
+    pub(super) async fn sender(&self, credentials: Credentials) -> Result<Sender, Refusal> {
+        match (credentials, &self.resource_server) {
+            (Credentials::Known(sender), _) => Ok(sender),
+            (Credentials::Token(token), Some(server)) => {
+                let user = server.check(&token).await?;
+                Ok(Sender::User(user, Some(UserToken(token.into()))))
+            }
+            (Credentials::Token(_), None) => Err(Refusal::WrongToken),
+        }
+    }
+
+    /// Returns the metadata of the workbench as a protected resource, if a request is for it.
+    pub(super) fn metadata<B>(&self, request: &Request<B>) -> Option<String> {
+        let server = self.resource_server.as_ref()?;
+        let path = request.uri().path();
+        let is_metadata = path == METADATA_PATH || path == server.metadata_url().path();
+        (request.method() == Method::GET && is_metadata).then(|| server.metadata())
+    }
+
+    /// Returns the page for a browser that a request is for.
+    pub(super) fn browser_page<B>(&self, request: &Request<B>) -> Option<BrowserPage> {
+        let server = self.resource_server.as_ref()?;
+        BrowserPage::of(request, server.public_path())
+    }
+
+    /// Returns a refusal as a response. It names the metadata by which a client gets another token.
+    pub(super) fn refuse(&self, refusal: Refusal) -> Response {
+        let scopes = match &refusal {
+            Refusal::Token(TokenRefusal::MissingScopes(scopes)) => scopes.join(" "),
+            _ => String::new(),
+        };
+        let mut response = refusal.into_response();
+        let challenge = response.headers().get(header::WWW_AUTHENTICATE);
+        if let (Some(server), Some(challenge)) = (&self.resource_server, challenge) {
+            let challenge = challenge.to_str().unwrap_or_default();
+            let metadata = server.metadata_url();
+            let mut text = format!("{challenge}, resource_metadata=\"{metadata}\"");
+            let scopes = if scopes.is_empty() {
+                server.scopes().join(" ")
+            } else {
+                scopes
+            };
+            if !scopes.is_empty() {
+                text.push_str(&format!(", scope=\"{scopes}\""));
+            }
+            // A scope of the configuration with other characters than a header may have is left out.
+            if let Ok(value) = HeaderValue::try_from(text) {
+                response
+                    .headers_mut()
+                    .insert(header::WWW_AUTHENTICATE, value);
+            }
+        }
+        response
     }
 
     /// Checks a request for the page: only this machine may see it, by its own names.
@@ -111,6 +269,8 @@ impl Guard {
             address: self.address,
             hosts: Vec::new(),
             tokens: None,
+            resource_server: None,
+            sealer: None,
         };
         own.check(request, local).map(drop)
     }
@@ -171,14 +331,15 @@ impl Guard {
 const DEFAULT_PORT: u16 = 80;
 const DEFAULT_SECURE_PORT: u16 = 443;
 
-fn check_token(tokens: &Tokens, headers: &HeaderMap) -> Result<Principal, Refusal> {
+/// Returns the token of a request.
+fn bearer_token(headers: &HeaderMap) -> Result<&str, Refusal> {
     let credentials = only(headers, header::AUTHORIZATION).map_err(|()| Refusal::WrongToken)?;
     let credentials = credentials.ok_or(Refusal::NoToken)?;
     let (scheme, token) = credentials.split_once(' ').ok_or(Refusal::WrongToken)?;
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(Refusal::NoToken);
     }
-    tokens.holder(token.trim()).ok_or(Refusal::WrongToken)
+    Ok(token.trim())
 }
 
 /// Returns the value of a header. Duplicates are an error.

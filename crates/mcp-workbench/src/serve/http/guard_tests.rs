@@ -1,17 +1,19 @@
 use hyper::Request;
 
-use super::{Guard, Refusal};
-use crate::{call::Principal, serve::http::tokens::Tokens};
+use super::{Credentials, Guard, Refusal};
+use crate::serve::http::tokens::Tokens;
 
 fn guard(address: &str, hosts: &[&str]) -> Guard {
     Guard {
         address: address.parse().unwrap(),
         hosts: hosts.iter().map(|host| host.parse().unwrap()).collect(),
         tokens: None,
+        resource_server: None,
+        sealer: None,
     }
 }
 
-fn check(guard: &Guard, local: &str, headers: &[(&str, &str)]) -> Result<Principal, Refusal> {
+fn check(guard: &Guard, local: &str, headers: &[(&str, &str)]) -> Result<Credentials, Refusal> {
     let mut request = Request::builder().uri("/mcp");
     for (name, value) in headers {
         request = request.header(*name, *value);

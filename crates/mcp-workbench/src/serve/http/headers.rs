@@ -7,7 +7,7 @@ use crate::{era::headers::PROTOCOL_VERSION, serve::revision::Revision};
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Names the last event that the client got.
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
@@ -43,13 +43,25 @@ pub(super) fn named_revision(headers: &HeaderMap) -> NamedRevision {
     }
 }
 
+/// The event after which a client resumes.
+pub(super) struct LastEvent<'a> {
+    /// The handle of the stream, if there are replicas.
+    pub(super) stream: Option<&'a str>,
+    pub(super) id: EventId,
+}
+
 /// Returns the event after which the client resumes.
-pub(super) fn last_event(headers: &HeaderMap) -> Result<Option<EventId>, Refusal> {
+pub(super) fn last_event(headers: &HeaderMap) -> Result<Option<LastEvent<'_>>, Refusal> {
     let Some(value) = headers.get(LAST_EVENT_ID) else {
         return Ok(None);
     };
-    let id = value.to_str().ok().and_then(EventId::parse);
-    id.map(Some).ok_or(Refusal::UnknownEvent)
+    let value = value.to_str().map_err(|_| Refusal::UnknownEvent)?;
+    let (stream, id) = match value.rsplit_once('.') {
+        Some((stream, id)) => (Some(stream), id),
+        None => (None, value),
+    };
+    let id = EventId::parse(id).ok_or(Refusal::UnknownEvent)?;
+    Ok(Some(LastEvent { stream, id }))
 }
 
 /// Refuses content that is not declared to be JSON. That alone blocks the requests that a page in a browser can send

@@ -36,6 +36,14 @@ pub(super) const MAX_STATELESS: usize = 384;
 /// How many bytes of a request without a session may wait to be read before it gets no more notifications.
 pub(super) const MAX_UNSENT_STATELESS: usize = 4 * 1024 * 1024;
 
+/// The bound on principals with limits that have used something within a minute or so.
+pub(super) const MAX_PRINCIPALS: usize = 65_536;
+/// How many users with credentials of their own there may be at once.
+pub(super) const MAX_USERS: usize = 1000;
+/// How long such a user must have been idle before the user's connections to servers end. Longer than a call may wait for
+/// its client.
+pub(super) const MIN_USER_IDLE: Duration = Duration::from_mins(15);
+
 /// How long a request may run before its response becomes a stream, which can be resumed.
 pub(super) const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often a silent stream shows that it is alive.

@@ -1,28 +1,42 @@
 //! Accepts connections, runs each in its own task, and shuts them down in order.
 
-use std::{convert::Infallible, future::poll_fn, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    future::poll_fn,
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use hyper::{
-    Request, body::Incoming, header::CONNECTION, server::conn::http1, service::service_fn,
+    Method, Request, body::Incoming, header::CONNECTION, server::conn::http1, service::service_fn,
 };
 use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
-    time::{Instant, sleep, timeout_at},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use url::Url;
 
 use super::{
-    HEALTH_PATH, HttpOptions,
+    HttpOptions, METRICS_PATH, Offer, READY_PATH,
+    browser_pages::{BrowserPage, BrowserPages},
     connections::{ConnectionSlot, Connections},
+    contexts::{Contexts, Workbenches},
     endpoint::{Endpoint, Waits},
-    guard::Guard,
+    guard::{AllowedHost, Guard},
+    is_probe,
     limits::{MAX_BODIES_MIB, MAX_HEADER_BYTES},
     page::{Page, PageRequest, is_page},
     refusal::Refusal,
     request_body,
-    response::Response,
+    response::{self, Response},
     sessions::Sessions,
     stateless::Stateless,
     timed_stream::TimedStream,
@@ -30,11 +44,14 @@ use super::{
 };
 use crate::{
     alarm::Alarm,
+    config::Config,
     metrics::Metrics,
-    serve::{ClientLocation, DRAIN_TIMEOUT, FLUSH_TIMEOUT, ServeContext},
-    workbench::Workbench,
+    oauth::ResourceServer,
+    serve::{ClientLocation, DRAIN_TIMEOUT, FLUSH_TIMEOUT},
 };
 
+/// How long a balancer may take to notice that we are not ready any more.
+const DRAIN_NOTICE: Duration = Duration::from_secs(3);
 /// The pause after the system had no room for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -63,51 +80,101 @@ impl HttpListener {
     /// Serves until `stop` is done; then ends all servers.
     pub(crate) async fn serve(
         self,
-        workbench: Arc<Workbench>,
+        workbenches: Workbenches,
         page: Option<Arc<dyn Page>>,
         stop: impl Future<Output = ()>,
     ) {
         // A proxy may forward requests from other machines, so the location of the client is unknown.
-        let location = if self.address.ip().is_loopback() && self.options.hosts.is_empty() {
+        let location = if self.address.ip().is_loopback()
+            && self.options.hosts.is_empty()
+            && self.options.users.is_none()
+        {
             ClientLocation::Local
         } else {
             ClientLocation::Unknown
         };
         let unread = Arc::<UnreadBudget>::default();
+        let session_timeout = self.options.session_timeout;
+        let replica_address = replica_address(&workbenches.everybody.config(), self.address);
+        let mut hosts = self.options.hosts;
+        hosts.extend(replica_address.as_ref().and_then(AllowedHost::of));
+        let contexts = Contexts::new(workbenches, location, replica_address, session_timeout);
+        let parked = Arc::clone(&contexts.everybody().parked);
+        let replica = Arc::clone(parked.replica());
+        let (resource_server, task) = match self.options.users {
+            Some(users) => {
+                hosts.extend(AllowedHost::of(&users.auth.resource));
+                let (server, task) = ResourceServer::new(users.auth, users.clients);
+                (Some(server), Some(task))
+            }
+            None => (None, None),
+        };
+        let check_tokens = async {
+            match task {
+                Some(task) => task.run().await,
+                None => std::future::pending().await,
+            }
+        };
         let server = Arc::new(Server {
             guard: Guard {
                 address: self.address,
-                hosts: self.options.hosts,
+                hosts,
                 tokens: self.options.tokens,
+                resource_server,
+                sealer: replica.has_others().then(|| replica.sealer().clone()),
             },
             endpoint: Arc::new(Endpoint {
-                context: ServeContext::new(workbench, location),
-                sessions: Sessions::new(self.options.session_timeout),
+                contexts,
+                sessions: Sessions::new(session_timeout),
                 stateless: Stateless::new(&unread),
                 body_room: Arc::new(Semaphore::new(MAX_BODIES_MIB)),
                 unread,
+                quotas: Arc::default(),
                 metrics: Metrics::default(),
+                replica,
             }),
             page,
+            offer: self.options.offer,
             connections: Connections::new(),
             tasks: TaskTracker::new(),
+            drain_timeout: self.options.drain_timeout,
+            is_draining: AtomicBool::new(false),
             ending: CancellationToken::new(),
         });
+        let stop = async {
+            stop.await;
+            server.drain().await;
+        };
         tokio::select! {
             () = server.accept(self.listener, stop) => {}
-            () = server.endpoint.context.parked.expire() => {}
+            () = parked.expire() => {}
+            () = check_tokens => {}
         }
         server.end().await;
     }
+}
+
+/// Returns the address at which the other replicas reach this one. Port 0 stands for the port that we listen on.
+fn replica_address(config: &Config, listening: SocketAddr) -> Option<Url> {
+    let mut address = config.replica_address.clone()?;
+    if address.port() == Some(0) {
+        // It fails only for addresses without a host.
+        let _ = address.set_port(Some(listening.port()));
+    }
+    Some(address)
 }
 
 struct Server {
     guard: Guard,
     endpoint: Arc<Endpoint>,
     page: Option<Arc<dyn Page>>,
+    offer: Offer,
     connections: Arc<Connections>,
     /// The tasks of the connections.
     tasks: TaskTracker,
+    /// How long requests are served after the signal to end.
+    drain_timeout: Duration,
+    is_draining: AtomicBool,
     ending: CancellationToken,
 }
 
@@ -140,7 +207,7 @@ impl Server {
                     unread::drop_excess(&self.endpoint.unread, streams, &self.connections);
                 }
                 () = alarm.wait(Some(sweep_at)) => {
-                    sessions.sweep();
+                    self.endpoint.sweep();
                     sweep_at = Instant::now() + period;
                 }
                 () = &mut stop => return,
@@ -217,19 +284,78 @@ impl Server {
             let response = self.respond_with(page, request, peer).await;
             return response.unwrap_or_else(Refusal::into_response);
         }
-        let principal = match self.guard.check(&request, peer.local) {
-            Ok(principal) => principal,
-            Err(refusal) => return refusal.into_response(),
+        if self.offer == Offer::Page || self.is_metrics_of_viewer(&request) {
+            let response = self.respond_with_metrics(&request, peer);
+            return response.unwrap_or_else(Refusal::into_response);
+        }
+        let sender = match self.guard.check(&request, peer.local) {
+            Ok(credentials) => self.guard.sender(credentials).await,
+            Err(refusal) => Err(refusal),
         };
+        let sender = match sender {
+            Ok(sender) => sender,
+            Err(refusal) => return self.guard.refuse(refusal),
+        };
+        if let Some(metadata) = self.guard.metadata(&request) {
+            return response::typed("application/json", metadata);
+        }
         if self.ending.is_cancelled() {
             return Refusal::ShuttingDown.into_response();
         }
-        // Health checks need no token, so their connections stay guests.
-        if request.uri().path() != HEALTH_PATH && !peer.slot.admit() {
+        if let Some(page) = self.guard.browser_page(&request) {
+            return self.respond_to_browser(page, &request).await;
+        }
+        // Probes need no token, so their connections stay guests.
+        if is_probe(request.uri().path()) {
+            let probed = self.probe(&request);
+            return probed.unwrap_or_else(Refusal::into_response);
+        }
+        if !peer.slot.admit() {
             return Refusal::TooManyConnections.into_response();
         }
-        let response = self.endpoint.take(request, principal, &peer.waits).await;
+        let response = self.endpoint.take(request, &sender, &peer.waits).await;
         response.unwrap_or_else(Refusal::into_response)
+    }
+
+    /// Answers the probe of a balancer or an orchestrator.
+    fn probe<B>(&self, request: &Request<B>) -> Result<Response, Refusal> {
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            return Err(Refusal::OnlyRead);
+        }
+        if request.uri().path() == READY_PATH && self.is_draining.load(Ordering::Relaxed) {
+            return Err(Refusal::ShuttingDown);
+        }
+        Ok(response::text("ok"))
+    }
+
+    /// Serves on until the balancer has noticed that we are about to end and no request runs, within the bound.
+    async fn drain(&self) {
+        self.is_draining.store(true, Ordering::Relaxed);
+        let drained = async {
+            sleep(DRAIN_NOTICE).await;
+            while let Some(running) = self.endpoint.running() {
+                running.in_flight().all_ended().await;
+            }
+        };
+        let _ = timeout(self.drain_timeout, drained).await;
+    }
+
+    /// Takes a step of a user who signs in to a server.
+    async fn respond_to_browser<B>(&self, page: BrowserPage, request: &Request<B>) -> Response {
+        let contexts = &self.endpoint.contexts;
+        let users = contexts.everybody().workbench.pool().user_sign_ins();
+        match (users, &self.guard.resource_server) {
+            (Some(users), Some(resource_server)) => {
+                let pages = BrowserPages {
+                    users,
+                    contexts,
+                    resource_server,
+                };
+                // On the heap because it is large and rare.
+                Box::pin(pages.respond(page, request)).await
+            }
+            _ => Refusal::NotFound.into_response(),
+        }
     }
 
     /// Checks a request for the page, and passes it on.
@@ -259,11 +385,38 @@ impl Server {
         Ok(response.await.into_response())
     }
 
+    /// Returns whether somebody who may see the page asks for the metrics.
+    fn is_metrics_of_viewer(&self, request: &Request<Incoming>) -> bool {
+        let page = self.page.as_ref();
+        request.uri().path() == METRICS_PATH && page.is_some_and(|it| it.admits(request.headers()))
+    }
+
+    /// Returns the metrics to whoever may see the page. At the address of a host there is nothing else beside the page.
+    fn respond_with_metrics(
+        &self,
+        request: &Request<Incoming>,
+        peer: &Peer,
+    ) -> Result<Response, Refusal> {
+        self.guard.check_page(request, peer.local)?;
+        let page = self.page.as_ref();
+        if !page.is_some_and(|it| it.admits(request.headers())) {
+            return Err(Refusal::WrongToken);
+        }
+        match (request.uri().path(), request.method()) {
+            (METRICS_PATH, &Method::GET) => Ok(self.endpoint.metrics()),
+            (METRICS_PATH, _) => Err(Refusal::OnlyRead),
+            _ => Err(Refusal::NotFound),
+        }
+    }
+
     /// Lets the requests that were read finish, then ends the servers, which fails the rest.
     async fn end(&self) {
         let since = Instant::now();
         self.ending.cancel();
-        self.endpoint.context.workbench.stop_announcing();
+        let workbenches = self.endpoint.contexts.workbenches();
+        for workbench in &workbenches {
+            workbench.stop_announcing();
+        }
         let sessions = self.endpoint.sessions.all();
         for session in &sessions {
             session.stop_announcing();
@@ -279,12 +432,14 @@ impl Server {
             }
         };
         let _ = timeout_at(since + DRAIN_TIMEOUT, all_answered()).await;
-        let servers = self.endpoint.context.workbench.shut_down(since);
+        for client in &workbenches[1..] {
+            client.scripts().shut_down();
+        }
         let answers = timeout_at(since + DRAIN_TIMEOUT + FLUSH_TIMEOUT, async {
             all_answered().await;
             self.tasks.close();
             self.tasks.wait().await;
         });
-        let _ = tokio::join!(servers, answers);
+        let _ = tokio::join!(workbenches[0].shut_down(since), answers);
     }
 }

@@ -7,10 +7,12 @@ use hyper::{
 use thiserror::Error;
 
 use super::{
-    limits::{MAX_CONNECTIONS, MAX_RUNNING, MAX_SESSIONS, MAX_STATELESS},
+    limits::{MAX_CONNECTIONS, MAX_RUNNING, MAX_SESSIONS, MAX_STATELESS, MAX_USERS},
+    quotas::Exceeded,
     response::{Response, json},
 };
 use crate::{
+    oauth::TokenRefusal,
     serve::revision::Revision,
     wire::{self, Frame, MAX_FRAME_BYTES, code},
 };
@@ -22,6 +24,9 @@ pub(super) const REFUSED: i64 = -32000;
 const CHALLENGE: HeaderValue = HeaderValue::from_static("Bearer realm=\"mcp-workbench\"");
 const CHALLENGE_INVALID: HeaderValue =
     HeaderValue::from_static("Bearer realm=\"mcp-workbench\", error=\"invalid_token\"");
+
+const CHALLENGE_SCOPE: HeaderValue =
+    HeaderValue::from_static("Bearer realm=\"mcp-workbench\", error=\"insufficient_scope\"");
 
 const CLOSE: HeaderValue = HeaderValue::from_static("close");
 
@@ -38,6 +43,9 @@ pub(super) enum Refusal {
     NoToken,
     #[error("invalid token")]
     WrongToken,
+    /// A token that the authorization server may have issued.
+    #[error(transparent)]
+    Token(#[from] TokenRefusal),
     #[error("the content type must be application/json")]
     NotJson,
     /// It does not accept the type of the response.
@@ -72,6 +80,9 @@ pub(super) enum Refusal {
     /// Its session has too many running requests, or too many unread responses.
     #[error("more than {MAX_RUNNING} requests at once, or too many unread responses")]
     TooBusy,
+    /// Its sender has reached one of its limits.
+    #[error("{}: retry in {} s", .0.limit, .0.retry_after())]
+    Limited(Exceeded),
     /// There are too many connections, and each has a running request.
     #[error("more than {MAX_CONNECTIONS} connections at once")]
     TooManyConnections,
@@ -79,6 +90,8 @@ pub(super) enum Refusal {
     TooManyRequests,
     #[error("more than {MAX_SESSIONS} sessions at once")]
     TooManySessions,
+    #[error("more than {MAX_USERS} users at once")]
+    TooManyUsers,
     /// The request bodies that are being read are too large together.
     #[error("too many large requests at once")]
     TooManyBytes,
@@ -99,7 +112,12 @@ impl Refusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::ForeignHost | Self::ForeignOrigin => StatusCode::FORBIDDEN,
-            Self::NoToken | Self::WrongToken => StatusCode::UNAUTHORIZED,
+            Self::NoToken | Self::WrongToken | Self::Token(TokenRefusal::Invalid) => {
+                StatusCode::UNAUTHORIZED
+            }
+            Self::Token(TokenRefusal::MissingScopes(_) | TokenRefusal::NoClient) => {
+                StatusCode::FORBIDDEN
+            }
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NotAcceptable(_) => StatusCode::NOT_ACCEPTABLE,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -112,10 +130,12 @@ impl Refusal {
             | Self::UnknownRevision
             | Self::UnknownEvent => StatusCode::BAD_REQUEST,
             Self::UnknownSession | Self::NotFound => StatusCode::NOT_FOUND,
-            Self::TooBusy => StatusCode::TOO_MANY_REQUESTS,
-            Self::TooManyConnections
+            Self::TooBusy | Self::Limited(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Token(TokenRefusal::Unavailable)
+            | Self::TooManyConnections
             | Self::TooManyRequests
             | Self::TooManySessions
+            | Self::TooManyUsers
             | Self::TooManyBytes
             | Self::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
             Self::MethodNotAllowed | Self::OnlyRead | Self::OnlyPosted => {
@@ -141,11 +161,25 @@ impl Refusal {
             Self::NoToken => {
                 headers.insert(header::WWW_AUTHENTICATE, CHALLENGE);
             }
-            Self::WrongToken => {
+            Self::WrongToken | Self::Token(TokenRefusal::Invalid) => {
                 headers.insert(header::WWW_AUTHENTICATE, CHALLENGE_INVALID);
             }
-            Self::TooBusy | Self::TooManyRequests | Self::TooManySessions | Self::TooManyBytes => {
+            Self::Token(TokenRefusal::MissingScopes(_)) => {
+                headers.insert(header::WWW_AUTHENTICATE, CHALLENGE_SCOPE);
+            }
+            Self::Token(TokenRefusal::Unavailable) => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+            }
+            Self::TooBusy
+            | Self::TooManyRequests
+            | Self::TooManySessions
+            | Self::TooManyUsers
+            | Self::TooManyBytes => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            Self::Limited(exceeded) => {
+                let seconds = HeaderValue::from(exceeded.retry_after());
+                headers.insert(header::RETRY_AFTER, seconds);
             }
             Self::TooManyConnections => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));

@@ -13,7 +13,7 @@ use hyper::{
     header::{self, HeaderValue},
 };
 
-use super::{bodies::PartsBody, timed_stream::Turn};
+use super::{bodies::PartsBody, quotas::Meter, timed_stream::Turn};
 use crate::wire::Frame;
 
 pub(super) type Response = hyper::Response<ResponseBody>;
@@ -23,6 +23,8 @@ pub(super) struct ResponseBody {
     content: Content,
     /// The turn of the client that ends with it.
     turn: Option<Turn>,
+    /// Counts its bytes.
+    meter: Option<Meter>,
 }
 
 enum Content {
@@ -40,6 +42,7 @@ impl ResponseBody {
         Self {
             content: Content::Events(Box::pin(events)),
             turn: None,
+            meter: None,
         }
     }
 
@@ -48,11 +51,17 @@ impl ResponseBody {
         self.turn = Some(turn);
     }
 
+    /// Counts the bytes of this body as they are written.
+    pub(super) fn set_meter(&mut self, meter: Meter) {
+        self.meter = Some(meter);
+    }
+
     /// Bytes that are all there.
     pub(super) fn parts(parts: PartsBody) -> Self {
         Self {
             content: Content::Parts(parts),
             turn: None,
+            meter: None,
         }
     }
 }
@@ -65,10 +74,14 @@ impl Body for ResponseBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<BodyFrame<Bytes>, Infallible>>> {
-        match &mut self.content {
+        let polled = match &mut self.content {
             Content::Parts(parts) => Pin::new(parts).poll_frame(context),
             Content::Events(events) => events.as_mut().poll_frame(context),
+        };
+        if let (Poll::Ready(Some(Ok(frame))), Some(meter)) = (&polled, &self.meter) {
+            meter.count(frame.data_ref().map_or(0, Bytes::len));
         }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {

@@ -1,19 +1,22 @@
 //! The sessions of all clients. `initialize` creates a session for one principal. It ends by request of the client,
-//! after a long idle time, or at shutdown.
+//! after a long idle time, or at shutdown. A session that another replica has begun is continued from its id.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     fmt::Write,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
+use rawjson::RawJson;
 use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     limits::{MAX_SESSIONS, MIN_IDLE},
+    quotas::InFlight,
     refusal::Refusal,
+    sealed_session::SealedSession,
     streams::{EventStream, Streams},
     unread::UnreadBudget,
 };
@@ -37,18 +40,57 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Creates a session, which is not in the table yet.
+    /// Creates the session that a client begins with these parameters of `initialize`. It is not in the table yet.
     pub(super) fn new(
         context: ServeContext,
         principal: Principal,
         budget: &Arc<UnreadBudget>,
+        params: Option<&RawJson>,
+    ) -> Arc<Self> {
+        let name = random_id();
+        let replica = context.parked.replica();
+        let sealed = params.filter(|_| replica.has_others()).and_then(|params| {
+            SealedSession::new(name.clone(), params).id(replica.sealer(), principal)
+        });
+        let id = sealed.unwrap_or_else(|| name.clone());
+        Self::named(context, principal, budget, SessionNames { id, name })
+    }
+
+    /// Continues the session that an id contains, if it was made for this principal.
+    pub(super) fn continued(
+        context: ServeContext,
+        principal: Principal,
+        budget: &Arc<UnreadBudget>,
+        id: &str,
+    ) -> Option<Arc<Self>> {
+        let replica = context.parked.replica();
+        let sealer = replica.has_others().then(|| replica.sealer())?;
+        let SealedSession { name, initialize } = SealedSession::open(sealer, id, principal)?;
+        let names = SessionNames {
+            id: id.to_owned(),
+            name,
+        };
+        let session = Self::named(context, principal, budget, names);
+        session
+            .connection
+            .agree_again(&initialize)
+            .then_some(session)
+    }
+
+    fn named(
+        context: ServeContext,
+        principal: Principal,
+        budget: &Arc<UnreadBudget>,
+        SessionNames { id, name }: SessionNames,
     ) -> Arc<Self> {
         let streams = Streams::new(budget);
         let output = ClientOutput::Stream(streams.standalone());
+        let connection = Connection::new(context, output, principal);
+        connection.name_session(&name);
         Arc::new(Self {
-            id: random_id(),
+            id,
             principal,
-            connection: Connection::new(context, output, principal),
+            connection,
             streams,
             used: Mutex::new(Instant::now()),
             ended: CancellationToken::new(),
@@ -56,12 +98,12 @@ impl Session {
     }
 
     /// Returns a stream for a new request, or a refusal if too many run or too much is unread.
-    pub(super) fn begin_stream(&self) -> Result<EventStream, Refusal> {
+    pub(super) fn begin_stream(&self, in_flight: Option<InFlight>) -> Result<EventStream, Refusal> {
         let busy = self.streams.running() >= super::limits::MAX_RUNNING;
         if busy || self.streams.is_full() {
             return Err(Refusal::TooBusy);
         }
-        Ok(self.streams.begin())
+        Ok(self.streams.begin(in_flight))
     }
 
     fn touch(&self) {
@@ -103,8 +145,18 @@ impl Session {
     }
 }
 
+/// The names of a session.
+struct SessionNames {
+    /// The id that the client sends.
+    id: String,
+    /// The name in events, which is short and the same in all processes.
+    name: String,
+}
+
 pub(super) struct Sessions {
     table: Mutex<HashMap<String, Arc<Session>>>,
+    /// The ids of sessions that clients have ended here, the oldest first. They are not continued.
+    ended: Mutex<VecDeque<String>>,
     /// For how long a session may be idle.
     idle_limit: Duration,
     /// The tasks of sessions beside their requests.
@@ -115,6 +167,7 @@ impl Sessions {
     pub(super) fn new(idle_limit: Duration) -> Self {
         Self {
             table: Mutex::default(),
+            ended: Mutex::default(),
             idle_limit,
             tasks: TaskTracker::new(),
         }
@@ -156,6 +209,16 @@ impl Sessions {
     pub(super) fn end(&self, session: &Session) {
         self.table().remove(&session.id);
         session.end();
+        let mut ended = lock(&self.ended);
+        ended.push_back(session.id.clone());
+        if ended.len() > MAX_SESSIONS {
+            ended.pop_front();
+        }
+    }
+
+    /// Returns whether a client has ended this session here.
+    pub(super) fn has_ended(&self, id: &str) -> bool {
+        lock(&self.ended).iter().any(|ended| ended == id)
     }
 
     /// Ends the sessions that were idle for too long, and removes expired streams.
@@ -174,6 +237,11 @@ impl Sessions {
     /// Returns the interval at which [`Self::sweep`] should run.
     pub(super) fn sweep_period(&self) -> Duration {
         (self.idle_limit / 4).clamp(Duration::from_millis(100), Duration::from_mins(1))
+    }
+
+    /// Returns whether a principal has a session.
+    pub(super) fn has(&self, principal: Principal) -> bool {
+        self.table().values().any(|it| it.principal == principal)
     }
 
     pub(super) fn all(&self) -> Vec<Arc<Session>> {

@@ -24,6 +24,7 @@ use super::{
     agreement::{self, Disagreement, PostedRequest},
     bodies::{EventBody, Opening, event_response},
     limits::{FIRST_MESSAGE_TIMEOUT, MAX_STATELESS},
+    quotas::InFlight,
     refusal::Refusal,
     response::{Response, empty, json},
     streams::{Attachment, EventStream, FirstMessage, Streams},
@@ -44,6 +45,7 @@ pub(super) struct StatelessRequest {
     pub(super) request: Request,
     pub(super) outline: Box<CallOutline>,
     pub(super) size: usize,
+    pub(super) in_flight: Option<InFlight>,
 }
 
 /// All requests without a session that run.
@@ -75,6 +77,7 @@ impl Stateless {
             request,
             outline,
             size,
+            in_flight,
         } = posted;
         let checked = PostedRequest {
             request: &request,
@@ -83,13 +86,19 @@ impl Stateless {
         if let Err(problem) = check(&context.workbench, headers, &checked) {
             return Err(Refusal::Disagrees(Box::new(problem.frame(&request.id))));
         }
-        let exchange = self.begin(context, principal)?;
+        let exchange = self.begin(context, principal, in_flight)?;
         let place = ReplyPlace::Line(ClientOutput::Stream(exchange.stream.clone()));
         let message = Message::Request(request);
         exchange
             .connection
             .take_message(message, &outline, place, size);
         Ok(exchange)
+    }
+
+    /// Returns whether a principal has a running request.
+    pub(super) fn has(&self, principal: Principal) -> bool {
+        let running = self.running();
+        running.values().any(|it| it.principal() == principal)
     }
 
     /// Returns the clients of the running requests.
@@ -111,13 +120,14 @@ impl Stateless {
         self: &Arc<Self>,
         context: &ServeContext,
         principal: Principal,
+        in_flight: Option<InFlight>,
     ) -> Result<Exchange, Refusal> {
         let mut running = self.running();
         if running.len() >= MAX_STATELESS {
             return Err(Refusal::TooManyRequests);
         }
         let streams = Streams::for_one_request(&self.budget);
-        let stream = streams.begin();
+        let stream = streams.begin(in_flight);
         let output = ClientOutput::Stream(stream.clone());
         let connection = Connection::new(context.clone(), output, principal);
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
@@ -191,7 +201,7 @@ impl Exchange {
     fn events(self) -> Response {
         match self.streams.attach(self.stream.id(), None) {
             Attachment::Reader(reader) => event_response(ExchangeBody {
-                events: EventBody::new(reader, Opening::Passing),
+                events: EventBody::new(reader, Opening::Passing, None),
                 _exchange: self,
             }),
             Attachment::Over | Attachment::Unknown => empty(StatusCode::ACCEPTED),

@@ -13,6 +13,7 @@ use super::{
         MAX_ENDED, MAX_RESEND_BYTES, MAX_RESEND_EVENTS, MAX_STANDALONE_EVENTS, MAX_UNREAD_BYTES,
         MAX_UNSENT_BYTES, MAX_UNSENT_STATELESS, MIN_DROPPED_BYTES,
     },
+    quotas::InFlight,
     refusal::REFUSED,
     streams::STANDALONE,
     unread::{Rank, StoredBytes, UnreadBudget},
@@ -83,6 +84,8 @@ pub(super) struct Stream {
     /// True if no more events will be added.
     pub(super) ended: bool,
     pub(super) reader: Option<Reader>,
+    /// The requests that it answers, as long as it has not ended.
+    in_flight: Option<InFlight>,
 }
 
 /// An event of a stream.
@@ -126,6 +129,7 @@ impl Stream {
             unsent_from: 1,
             ended: false,
             reader: None,
+            in_flight: None,
         }
     }
 
@@ -190,10 +194,14 @@ impl StreamsState {
     }
 
     /// Starts the stream of a request. Returns its number.
-    pub(super) fn begin(&mut self) -> u64 {
+    pub(super) fn begin(&mut self, in_flight: Option<InFlight>) -> u64 {
         self.newest += 1;
         self.running += 1;
-        self.streams.insert(self.newest, Stream::new());
+        let stream = Stream {
+            in_flight,
+            ..Stream::new()
+        };
+        self.streams.insert(self.newest, stream);
         self.newest
     }
 
@@ -261,6 +269,7 @@ impl StreamsState {
             return;
         }
         stream.ended = true;
+        stream.in_flight = None;
         stream.wake();
         if id != STANDALONE {
             self.running -= 1;

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::{
     limits::ENDED_STREAM_TTL,
+    quotas::InFlight,
     stream_state::{Event, Reader, Retention, Stream, StreamsState},
     unread::{StoredBytes, UnreadBudget},
 };
@@ -156,10 +157,10 @@ impl Streams {
     }
 
     /// Starts a stream for a new request.
-    pub(super) fn begin(self: &Arc<Self>) -> EventStream {
+    pub(super) fn begin(self: &Arc<Self>, in_flight: Option<InFlight>) -> EventStream {
         EventStream {
             streams: Arc::clone(self),
-            id: self.state().begin(),
+            id: self.state().begin(in_flight),
         }
     }
 

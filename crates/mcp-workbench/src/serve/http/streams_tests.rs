@@ -73,7 +73,7 @@ fn event_ids_are_parsed_back() {
 #[tokio::test]
 async fn a_new_reader_continues_and_the_old_one_ends() {
     let streams = Streams::new(&Arc::default());
-    let stream = streams.begin();
+    let stream = streams.begin(None);
     for text in ["a", "b", "c"] {
         stream.send(frame(text));
     }
@@ -100,7 +100,7 @@ async fn a_new_reader_continues_and_the_old_one_ends() {
 #[tokio::test]
 async fn stored_events_are_bounded() {
     let streams = Streams::new(&Arc::default());
-    let stream = streams.begin();
+    let stream = streams.begin(None);
     let mut one = reader(&streams, stream.id(), None);
     for _ in 0..MAX_RESEND_EVENTS + 10 {
         stream.send(frame("x"));
@@ -109,7 +109,7 @@ async fn stored_events_are_bounded() {
     let (kept, _) = read(&mut reader(&streams, stream.id(), Some(0)));
     assert_eq!(kept.len(), MAX_RESEND_EVENTS);
     for _ in 0..MAX_ENDED + 5 {
-        let stream = streams.begin();
+        let stream = streams.begin(None);
         stream.send(frame("x"));
         stream.end();
     }
@@ -124,7 +124,7 @@ async fn a_large_answer_is_stored_until_the_next_one() {
     let large = "x".repeat(6 * 1024 * 1024);
     let mut last = 0;
     for _ in 0..3 {
-        let stream = streams.begin();
+        let stream = streams.begin(None);
         stream.send(frame(&large));
         stream.end();
         read(&mut reader(&streams, stream.id(), None));
@@ -149,7 +149,7 @@ async fn unread_events_are_bounded_and_the_oldest_are_dropped() {
 #[tokio::test]
 async fn every_byte_is_counted() {
     let streams = Streams::new(&Arc::default());
-    let stream = streams.begin();
+    let stream = streams.begin(None);
     let chunk = "x".repeat(1024 * 1024);
     while !streams.is_full() {
         stream.send(frame(&chunk));
@@ -172,7 +172,7 @@ async fn every_byte_is_counted() {
 #[tokio::test]
 async fn nothing_of_a_request_without_a_session_is_stored() {
     let streams = Streams::for_one_request(&Arc::default());
-    let stream = streams.begin();
+    let stream = streams.begin(None);
     let mut one = reader(&streams, stream.id(), None);
     stream.send(frame("a"));
     stream.send(frame("b"));
@@ -206,7 +206,7 @@ fn frames(streams: &Arc<Streams>, id: u64) -> Vec<String> {
 #[tokio::test]
 async fn waiting_notifications_are_bounded_and_do_not_delay_the_answer() {
     let streams = Streams::new(&Arc::default());
-    let (stream, other) = (streams.begin(), streams.begin());
+    let (stream, other) = (streams.begin(None), streams.begin(None));
     stream.send(frame("question"));
     for _ in 0..3 * MAX_NOTICE_BYTES / 1000 {
         stream.notify(frame(&"x".repeat(1000)));

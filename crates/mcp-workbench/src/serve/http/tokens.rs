@@ -3,10 +3,9 @@
 
 use std::{fmt, hint::black_box};
 
+use ident::ClientName;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
-
-use crate::call::Principal;
 
 /// The length below which a token can be guessed.
 const SHORTEST: usize = 16;
@@ -14,8 +13,20 @@ const SHORTEST: usize = 16;
 /// The tokens that are valid, each a principal's.
 pub(crate) struct Tokens {
     digests: Vec<[u8; 32]>,
+    /// The client of the configuration that each token belongs to.
+    clients: Vec<Option<ClientName>>,
     /// The length of the shortest.
     shortest: usize,
+}
+
+/// The holder of a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TokenHolder {
+    /// The client of the configuration that the token belongs to.
+    pub(super) client: Option<ClientName>,
+    /// The digest of the token and its client. All processes with this token have the same, whatever other tokens they
+    /// have; with another client the holder is another principal, so nothing of the former client is left.
+    pub(super) digest: u128,
 }
 
 /// A text without valid tokens.
@@ -28,23 +39,38 @@ pub(crate) enum InvalidTokens {
 }
 
 impl Tokens {
-    /// Parses tokens: one per line. Empty lines and lines that begin with `#` are ignored.
+    /// Parses tokens: one per line, with the name of a client of the configuration after it if the token is that
+    /// client's. Empty lines and lines that begin with `#` are ignored.
     pub(crate) fn parse(text: &str) -> Result<Self, InvalidTokens> {
         let lines = text.lines().map(str::trim);
         let tokens = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let mut digests = Vec::new();
+        let (mut digests, mut clients) = (Vec::new(), Vec::new());
         let mut shortest = usize::MAX;
-        for token in tokens {
+        for line in tokens {
+            let (token, client) = match line.split_once(char::is_whitespace) {
+                Some((token, client)) => (token, Some(client.trim().into())),
+                None => (line, None),
+            };
             if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
                 return Err(InvalidTokens::NotVisible);
             }
             digests.push(digest(token));
+            clients.push(client);
             shortest = shortest.min(token.len());
         }
         if digests.is_empty() {
             return Err(InvalidTokens::Nothing);
         }
-        Ok(Self { digests, shortest })
+        Ok(Self {
+            digests,
+            clients,
+            shortest,
+        })
+    }
+
+    /// Returns the client of the configuration that each token belongs to.
+    pub(crate) fn clients(&self) -> &[Option<ClientName>] {
+        &self.clients
     }
 
     /// Returns the length of the shortest token if it is so short that it can be guessed.
@@ -52,16 +78,20 @@ impl Tokens {
         (self.shortest < SHORTEST).then_some(self.shortest)
     }
 
-    /// Returns the principal with this token. Takes the same time for every token.
-    pub(super) fn holder(&self, token: &str) -> Option<Principal> {
+    /// Returns the holder of this token. Takes the same time for every token.
+    pub(super) fn holder(&self, token: &str) -> Option<TokenHolder> {
         let given = digest(token);
         let mut holder = None;
         for (index, digest) in self.digests.iter().enumerate() {
             if same(digest, &given) {
-                holder = Some(Principal::Holder(index));
+                holder = Some(index);
             }
         }
-        holder
+        let client = self.clients[holder?].clone();
+        Some(TokenHolder {
+            digest: holder_digest(&given, client.as_ref()),
+            client,
+        })
     }
 }
 
@@ -73,6 +103,14 @@ impl fmt::Debug for Tokens {
 
 fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
+}
+
+fn holder_digest(token: &[u8; 32], client: Option<&ClientName>) -> u128 {
+    let client = client.map_or("", ClientName::as_str);
+    let digest = Sha256::new().chain_update(token).chain_update(client);
+    let digest: [u8; 32] = digest.finalize().into();
+    let (first, _) = digest.split_first_chunk().expect("a digest has more bytes");
+    u128::from_be_bytes(*first)
 }
 
 /// Compares two digests in constant time.
@@ -88,11 +126,48 @@ mod tests {
     #[test]
     fn every_line_is_a_token_of_its_own_principal() {
         let tokens = Tokens::parse("# of the team\nalpha\n\n  beta  \r\n").unwrap();
-        assert_eq!(tokens.holder("alpha"), Some(Principal::Holder(0)));
-        assert_eq!(tokens.holder("beta"), Some(Principal::Holder(1)));
+        let digest = |token| tokens.holder(token).map(|it| it.digest);
+        assert!(digest("alpha").is_some() && digest("beta").is_some());
+        assert_ne!(digest("alpha"), digest("beta"));
         for other in ["", "alph", "alphaa", "ALPHA", "# of the team", "gamma"] {
             assert_eq!(tokens.holder(other), None, "{other:?}");
         }
+    }
+
+    #[test]
+    fn a_token_may_belong_to_a_client() {
+        let tokens =
+            Tokens::parse("alpha\nbeta  reviewer\ngamma the writer \ndelta\treviewer").unwrap();
+        let names = tokens.clients().iter();
+        let names: Vec<Option<&str>> = names
+            .map(|it| it.as_ref().map(ClientName::as_str))
+            .collect();
+        let expected = [None, Some("reviewer"), Some("the writer"), Some("reviewer")];
+        assert_eq!(names, expected);
+        let beta = tokens.holder("beta").unwrap();
+        assert_eq!(
+            beta.client.as_ref().map(ClientName::as_str),
+            Some("reviewer")
+        );
+        assert_eq!(tokens.holder("beta reviewer"), None);
+    }
+
+    #[test]
+    fn a_holder_is_the_same_among_other_tokens_and_another_as_another_client() {
+        let digest = |text: &str| {
+            let holder = Tokens::parse(text).unwrap().holder("alpha");
+            holder.map(|it| it.digest)
+        };
+        let alone = digest("alpha");
+        assert_eq!(alone, digest("beta\nalpha"));
+        for (one, other) in [
+            ("alpha", "alpha reviewer"),
+            ("alpha reviewer", "alpha writer"),
+        ] {
+            assert_ne!(digest(one), digest(other));
+        }
+        let both = Tokens::parse("alpha\nbeta").unwrap();
+        assert_ne!(both.holder("beta").map(|it| it.digest), alone);
     }
 
     #[test]
@@ -113,7 +188,7 @@ mod tests {
         for (text, error) in [
             ("", InvalidTokens::Nothing),
             (" \n# x\n", InvalidTokens::Nothing),
-            ("two words", InvalidTokens::NotVisible),
+            ("t\u{7f}", InvalidTokens::NotVisible),
             ("ü", InvalidTokens::NotVisible),
         ] {
             assert_eq!(Tokens::parse(text).unwrap_err(), error, "{text:?}");

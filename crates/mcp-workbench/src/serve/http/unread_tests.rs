@@ -24,7 +24,7 @@ fn leave_unread(streams: &Arc<Streams>, ids: std::ops::Range<u64>) -> Vec<u64> {
     let text = RawJson::of(&"x".repeat(LARGE));
     ids.map(|id| {
         let id = RequestId::from_json(RawJson::of(&id)).unwrap();
-        let stream = streams.begin();
+        let stream = streams.begin(None);
         stream.send(wire::result(&id, &text));
         stream.end();
         stream.id()
@@ -98,7 +98,7 @@ async fn a_session_with_more_than_its_share_loses_first() {
 async fn delivered_answers_are_dropped_before_unread_ones() {
     let streams = Streams::new(&Arc::default());
     let ids = leave_unread(&streams, 0..3);
-    let (read, running) = (streams.begin(), streams.begin());
+    let (read, running) = (streams.begin(None), streams.begin(None));
     let params = RawJson::of(&"x".repeat(5000));
     for stream in [&read, &running] {
         stream.send(wire::request(1, "sampling/createMessage", &params));

@@ -127,7 +127,11 @@ fn unsafe_combinations_of_flags_are_refused() {
             "--no-auth is refused",
         ),
         (&["--http", "127.0.0.1:0"], "", "WORKBENCH_TOKEN"),
-        (&["--http", "127.0.0.1:0"], "two words", "visible ASCII"),
+        (
+            &["--http", "127.0.0.1:0"],
+            "two words",
+            "there is no client `words`",
+        ),
         (
             &["--http", "127.0.0.1:0", "--token-file", "/nowhere"],
             "x",

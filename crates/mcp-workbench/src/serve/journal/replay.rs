@@ -1,0 +1,310 @@
+//! Reads the journal of a host that has ended: the session, the requests without an answer, and the bytes that were not sent.
+
+use std::{
+    collections::HashMap,
+    io::{self, Seek, SeekFrom},
+    os::unix::fs::FileExt,
+};
+
+use bytes::{Bytes, BytesMut};
+use rawjson::RawJson;
+
+use super::{JournalFiles, recent, transfer};
+use crate::{
+    meta::MetaTool,
+    serve::standard_streams::ClientStream,
+    wire::{Message, Request, RequestId, Response, id_from_head},
+};
+
+/// Upper bound on a file that is read: a few of the largest messages.
+const MAX_REPLAYED_BYTES: u64 = 256 * 1024 * 1024;
+/// The part of an unfinished line of output that is kept. Our own messages begin with their id.
+const MAX_HEAD_BYTES: usize = 256;
+/// Words of the requests that a session depends on.
+const SESSION_WORDS: [&str; 4] = ["initialize", "setLevel", "subscribe", "open_toolbox"];
+
+/// A request that a session depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SessionLine {
+    pub(crate) id: RequestId,
+    pub(crate) line: Bytes,
+    /// False if it is also among the open ones.
+    pub(crate) is_answered: bool,
+}
+
+/// A line of the client without an answer: a request, or a batch with several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OpenRequest {
+    pub(crate) requests: Vec<Request>,
+    pub(crate) line: Bytes,
+    pub(crate) is_batch: bool,
+}
+
+/// The state of a client when its host ended.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Replay {
+    /// The requests that the session depends on, in order.
+    pub(crate) session: Vec<SessionLine>,
+    /// The lines without an answer, in order.
+    pub(crate) open: Vec<OpenRequest>,
+    /// The beginning of a line.
+    pub(crate) partial: Bytes,
+    /// The questions that the client has not answered, as they were sent.
+    pub(crate) questions: Vec<(RequestId, Bytes)>,
+    /// The answers and other messages that were recorded and not sent.
+    pub(crate) unsent: Bytes,
+    /// The beginning of a line that was sent in part, if its rest was not recorded.
+    pub(crate) broken_line: Bytes,
+}
+
+/// Reads the journal of a host. With the stream of the client it also finds out what an interrupted read has not taken.
+pub(crate) fn replay(files: &JournalFiles, stream: Option<&ClientStream>) -> io::Result<Replay> {
+    let certain = offset(&files.input)?;
+    if let Some(reader) = &files.recent {
+        recent::move_to(&files.input, reader)?;
+        // The next host has the same doubts if this one does not get far.
+        (&files.input).seek(SeekFrom::Start(certain))?;
+    }
+    let mut input = read(&files.input)?;
+    let certain = usize::try_from(certain).map_or(input.len(), |it| it.min(input.len()));
+    if let Some(stream) = stream {
+        let doubtful = input.slice(certain..);
+        // A stream that cannot be read has nothing left.
+        let left = transfer::peek(stream, doubtful.len()).unwrap_or_default();
+        input.truncate(certain + taken(&doubtful, &left));
+    }
+    let output = read(&files.output)?;
+    let sent = usize::try_from(offset(&files.output)?).unwrap_or(usize::MAX);
+    let sent = sent.min(output.len());
+    Ok(Replay::of(input, &output, sent))
+}
+
+/// Returns how many of the doubtful bytes were taken from the stream, which has these bytes left. What is taken at once begins with
+/// a line, or is all that is doubtful. A client that repeats a line would repeat the id of a request.
+fn taken(doubtful: &[u8], left: &[u8]) -> usize {
+    let lines = memchr::memchr_iter(b'\n', doubtful).map(|end| end + 1);
+    let mut starts = std::iter::once(0).chain(lines);
+    let untaken = starts.find(|start| left.starts_with(&doubtful[*start..]));
+    untaken.unwrap_or(doubtful.len())
+}
+
+fn read(file: &std::fs::File) -> io::Result<Bytes> {
+    let length = file.metadata()?.len().min(MAX_REPLAYED_BYTES);
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(bytes.into())
+}
+
+fn offset(mut file: &std::fs::File) -> io::Result<u64> {
+    file.stream_position()
+}
+
+impl Replay {
+    /// Compares what was taken with what was recorded for the client. `sent` is the length of the output that was sent.
+    pub(super) fn of(mut input: Bytes, output: &Bytes, sent: usize) -> Self {
+        let mut replay = Self::default();
+        let mut answered = replay.take_output(output, sent);
+        while let Some(end) = memchr::memchr(b'\n', &input) {
+            let line = input.split_to(end + 1).slice(..end);
+            replay.take_line(&line, &mut answered);
+        }
+        replay.partial = input;
+        for line in &mut replay.session {
+            let mut open = replay.open.iter().flat_map(|it| &it.requests);
+            line.is_answered = !open.any(|open| open.id == line.id);
+        }
+        replay
+    }
+
+    /// Finds the unsent messages and the questions. Returns how often each id was answered.
+    fn take_output(&mut self, output: &Bytes, sent: usize) -> Answered {
+        let mut answered = Answered::default();
+        let whole = memchr::memrchr(b'\n', output).map_or(0, |end| end + 1);
+        if whole < sent {
+            let head = &output[whole..sent];
+            self.broken_line = Bytes::copy_from_slice(&head[..head.len().min(MAX_HEAD_BYTES)]);
+        } else {
+            self.unsent = output.slice(sent..whole);
+        }
+        let mut rest = output.slice(..whole);
+        while let Some(end) = memchr::memchr(b'\n', &rest) {
+            let line = rest.split_to(end + 1).slice(..end);
+            if line.first() == Some(&b'[') {
+                let elements = RawJson::parse(&line).ok().and_then(|it| it.elements());
+                for element in elements.into_iter().flatten() {
+                    answered.add(element.member("id").and_then(RequestId::from_json));
+                }
+                continue;
+            }
+            match id_from_head(&line) {
+                Some(id) if is_question(&line, &id) => self.questions.push((id, line)),
+                id => answered.add(id),
+            }
+        }
+        answered
+    }
+
+    fn take_line(&mut self, line: &Bytes, answered: &mut Answered) {
+        let is_of_session = SESSION_WORDS
+            .iter()
+            .any(|word| memchr::memmem::find(line, word.as_bytes()).is_some());
+        if !is_of_session && id_from_head(line).is_some_and(|id| answered.take(&id)) {
+            return;
+        }
+        match Message::parse(line) {
+            Ok(Message::Request(request)) => {
+                self.take_session_line(&request, line);
+                if !answered.take(&request.id) {
+                    self.open.push(OpenRequest {
+                        requests: vec![request],
+                        line: line.clone(),
+                        is_batch: false,
+                    });
+                }
+            }
+            Ok(Message::Notification(cancel)) if &*cancel.method == "notifications/cancelled" => {
+                let params = cancel.params.as_ref();
+                let id = params.and_then(|params| params.member("requestId"));
+                if let Some(id) = id.and_then(RequestId::from_json) {
+                    self.cancel(&id);
+                }
+            }
+            Ok(Message::Response(response)) => self.take_answer(&response),
+            Ok(Message::Notification(_)) => {}
+            Err(_) => self.take_batch(line, answered),
+        }
+    }
+
+    fn take_batch(&mut self, line: &Bytes, answered: &mut Answered) {
+        let elements = RawJson::parse(line).ok().and_then(|it| it.elements());
+        let mut requests = Vec::new();
+        for element in elements.into_iter().flatten() {
+            match Message::parse(element.as_bytes()) {
+                Ok(Message::Request(request)) => requests.push(request),
+                Ok(Message::Response(response)) => self.take_answer(&response),
+                _ => {}
+            }
+        }
+        // A batch has one answer.
+        let taken = requests.iter().filter(|it| answered.take(&it.id)).count();
+        if taken == 0 && !requests.is_empty() {
+            self.open.push(OpenRequest {
+                requests,
+                line: line.clone(),
+                is_batch: true,
+            });
+        }
+    }
+
+    /// Keeps a request that changes the session, and removes those that it replaces.
+    fn take_session_line(&mut self, request: &Request, line: &Bytes) {
+        let method = &*request.method;
+        match method {
+            "initialize" => self.session.clear(),
+            "logging/setLevel" => self.session.retain(|it| !contains(&it.line, method)),
+            "resources/subscribe" | "resources/unsubscribe" => {}
+            "tools/call" if opened_toolbox(request).is_some() => {}
+            _ => return,
+        }
+        self.session.push(SessionLine {
+            id: request.id.clone(),
+            line: line.clone(),
+            is_answered: true,
+        });
+    }
+
+    /// Removes a request that the client has cancelled. It gets no answer.
+    fn cancel(&mut self, id: &RequestId) {
+        let is_cancelled = |it: &OpenRequest| !it.is_batch && it.requests[0].id == *id;
+        self.open.retain(|it| !is_cancelled(it));
+    }
+
+    fn take_answer(&mut self, response: &Response) {
+        self.questions
+            .retain(|(id, _)| response.id.as_ref() != Some(id));
+    }
+
+    /// Returns the input that says the same: the session, then what is open.
+    pub(super) fn input(&self) -> Vec<u8> {
+        let session = self.session.iter().filter(|it| it.is_answered);
+        let session = session.map(|it| &it.line);
+        let mut input = BytesMut::new();
+        for line in session.chain(self.open.iter().map(|it| &it.line)) {
+            input.extend_from_slice(line);
+            input.extend_from_slice(b"\n");
+        }
+        input.extend_from_slice(&self.partial);
+        input.into()
+    }
+
+    /// Returns the sent output that says the same: answers to the requests of the session, and the open questions.
+    pub(super) fn sent_output(&self) -> Vec<u8> {
+        let mut output = Vec::new();
+        for line in self.session.iter().filter(|it| it.is_answered) {
+            let head = format!("{{\"id\":{},\n", line.id.as_json().as_str());
+            output.extend_from_slice(head.as_bytes());
+        }
+        for (_, question) in &self.questions {
+            output.extend_from_slice(question);
+            output.push(b'\n');
+        }
+        output.extend_from_slice(&self.broken_line);
+        output
+    }
+
+    /// Prepares the replay for the next host, which cannot finish a line that was sent in part: the line ends, and the request is
+    /// answered again. Open questions are withdrawn.
+    pub(crate) fn resume(mut self) -> Self {
+        if !self.broken_line.is_empty() {
+            // Without its id, the line does not count as an answer.
+            self.broken_line = Bytes::from_static(b"-");
+            self.unsent = Bytes::from_static(b"\n");
+        }
+        self
+    }
+}
+
+/// How often each id was answered.
+#[derive(Default)]
+struct Answered(HashMap<RequestId, usize>);
+
+impl Answered {
+    fn add(&mut self, id: Option<RequestId>) {
+        if let Some(id) = id {
+            *self.0.entry(id).or_default() += 1;
+        }
+    }
+
+    /// Removes one answer. Returns false if there is none.
+    fn take(&mut self, id: &RequestId) -> bool {
+        match self.0.get_mut(id) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Returns whether a line for the client is a question of the workbench with this id.
+fn is_question(line: &[u8], id: &RequestId) -> bool {
+    let id = id.as_json().as_str();
+    let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":");
+    line.starts_with(head.as_bytes())
+}
+
+/// Returns the toolbox that a call of `open_toolbox` opens.
+pub(in crate::serve) fn opened_toolbox(request: &Request) -> Option<String> {
+    let params = request.params.as_ref()?;
+    let name = params.member("name")?;
+    if name.as_text()? != MetaTool::OpenToolbox.name() {
+        return None;
+    }
+    let toolbox = params.member("arguments")?.member("toolbox")?;
+    Some(toolbox.as_text()?.into_owned())
+}
+
+fn contains(line: &[u8], method: &str) -> bool {
+    memchr::memmem::find(line, method.as_bytes()).is_some()
+}
