@@ -37,13 +37,15 @@ struct Arguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Alone,
+    /// Alone in a session of its own, as a host is. Linux schedules sessions as groups, which costs time whenever two of them talk.
+    AloneInSession,
     Shared,
 }
 
 impl Mode {
     fn option(self) -> &'static str {
         match self {
-            Self::Alone => "--alone",
+            Self::Alone | Self::AloneInSession => "--alone",
             Self::Shared => "--shared",
         }
     }
@@ -97,12 +99,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         "| start to the answer of `initialize`, ms | {alone:.2} | {shared:.2} | {:.2} |",
         shared / alone
     )?;
-    let [alone, shared] = world.round_trips()?;
-    writeln!(
-        out,
-        "| round trip p50, µs | {alone:.1} | {shared:.1} | {:.3} |",
-        shared / alone
-    )?;
+    let [alone, in_session, shared] = world.round_trips()?;
+    for (what, alone) in [("", alone), (", alone in a session of its own", in_session)] {
+        writeln!(
+            out,
+            "| round trip p50{what}, µs | {alone:.1} | {shared:.1} | {:.3} |",
+            shared / alone
+        )?;
+    }
     Ok(())
 }
 
@@ -120,7 +124,16 @@ impl World {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(&self.workbench);
+        self.prepared(Command::new(&self.workbench))
+    }
+
+    fn command_in_session(&self) -> Command {
+        let mut command = Command::new("setsid");
+        command.arg(&self.workbench);
+        self.prepared(command)
+    }
+
+    fn prepared(&self, mut command: Command) -> Command {
         command
             .arg("--config")
             .arg(self.folder.path().join("config.json"))
@@ -135,7 +148,10 @@ impl World {
     }
 
     fn start(&self, mode: Mode) -> Result<Client, Box<dyn Error>> {
-        let mut command = self.command();
+        let mut command = match mode {
+            Mode::Alone | Mode::Shared => self.command(),
+            Mode::AloneInSession => self.command_in_session(),
+        };
         let mut child = command
             .args(["serve", mode.option()])
             .stdin(Stdio::piped())
@@ -207,14 +223,18 @@ impl World {
         Ok(times.map(|times| percentile(&times, 0.5).unwrap_or_default()))
     }
 
-    /// Returns the median round trips of a small call, alone and shared, in blocks that take turns.
-    fn round_trips(&self) -> Result<[f64; 2], Box<dyn Error>> {
-        let mut clients = [self.start(Mode::Alone)?, self.start(Mode::Shared)?];
+    /// Returns the median round trips of a small call, in all three modes, in blocks that take turns.
+    fn round_trips(&self) -> Result<[f64; 3], Box<dyn Error>> {
+        let mut clients = [
+            self.start(Mode::Alone)?,
+            self.start(Mode::AloneInSession)?,
+            self.start(Mode::Shared)?,
+        ];
         for client in &mut clients {
             client.call("open_toolbox", &json!({"toolbox": "dev"}))?;
         }
         let call = json!({"tool": {"toolbox": "dev", "server": "echo", "tool": "echo_0"}, "arguments": {"bytes": 10}});
-        let mut times = [Vec::new(), Vec::new()];
+        let mut times = [const { Vec::new() }; 3];
         for _ in 0..BLOCKS {
             for (client, times) in clients.iter_mut().zip(&mut times) {
                 for _ in 0..BLOCK {

@@ -2,9 +2,8 @@
 
 use std::{
     collections::BTreeMap,
-    fs::File,
     os::fd::{AsFd, OwnedFd},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard, Weak},
 };
 
 use tokio::{net::UnixStream, sync::watch, time::Instant};
@@ -17,15 +16,16 @@ use super::{
 };
 use crate::{
     config::Loaded,
-    downstream::ViewId,
+    downstream::{ClientKind, ViewId},
     offload::run_blocking,
     serve::{
         attached::{AttachedClient, ClientStreams, EndSignals},
-        journal::{Journal, Replay, replay},
-        standard_streams::PassedStreams,
+        journal::{Journal, JournalFiles, Replay, replay},
+        standard_streams::{ClientStream, PassedStreams},
         stdio::ServeEnd,
     },
     sync::lock,
+    workbench::Workbench,
 };
 
 /// Upper bound on the clients of one host.
@@ -48,7 +48,9 @@ struct Table {
 
 struct Client {
     attach: Attach,
-    attached: Arc<AttachedClient>,
+    /// Not kept alive: the client has ended when its last output is dropped.
+    attached: Weak<AttachedClient>,
+    workbench: Weak<Workbench>,
     view: ViewId,
     since: Instant,
 }
@@ -71,7 +73,7 @@ impl Drop for Listed<'_> {
 pub(super) struct Passed {
     stdin: OwnedFd,
     stdout: OwnedFd,
-    journal: Option<OwnedFd>,
+    journal: Option<JournalFiles>,
 }
 
 impl Passed {
@@ -81,7 +83,7 @@ impl Passed {
         Some(Self {
             stdin: descriptors.next()?,
             stdout: descriptors.next()?,
-            journal: descriptors.next(),
+            journal: JournalFiles::of(descriptors),
         })
     }
 }
@@ -121,20 +123,26 @@ impl Clients {
     pub(super) fn status(&self) -> Vec<ClientStatus> {
         let table = self.table();
         let clients = table.clients.iter();
-        let clients = clients.map(|(number, it)| ClientStatus {
-            number: *number,
-            program: it
-                .attached
-                .identity()
-                .name
-                .clone()
-                .or_else(|| it.attach.program.clone()),
-            pid: it.attach.pid,
-            folder: it.attach.folder.clone(),
-            running: it.attached.running(),
-            uptime_seconds: it.since.elapsed().as_secs(),
+        let clients = clients.map(|(number, it)| {
+            let attached = it.attached.upgrade();
+            let name = attached.as_ref().and_then(|it| it.identity().name.clone());
+            ClientStatus {
+                number: *number,
+                program: name.or_else(|| it.attach.program.clone()),
+                pid: it.attach.pid,
+                folder: it.attach.folder.clone(),
+                running: attached.map_or(0, |it| it.running()),
+                uptime_seconds: it.since.elapsed().as_secs(),
+            }
         });
         clients.collect()
+    }
+
+    /// Returns the workbenches of all clients.
+    pub(super) fn workbenches(&self) -> Vec<Arc<Workbench>> {
+        let table = self.table();
+        let clients = table.clients.values();
+        clients.filter_map(|it| it.workbench.upgrade()).collect()
     }
 
     /// Returns the number of the client with a pool.
@@ -165,19 +173,27 @@ pub(super) async fn serve(
     let Some(streams) = PassedStreams::new(&passed.stdin, &passed.stdout) else {
         return refuse(socket, "stdin and stdout are neither pipes nor sockets");
     };
-    let loaded = match load(host, &attach, passed.journal).await {
+    let replay = match passed.journal.map(|it| replay(&it, Some(&streams.input))) {
+        Some(Err(error)) => return refuse(socket, &format!("cannot read the journal: {error}")),
+        Some(Ok(replay)) => replay.resume(),
+        None => Replay::default(),
+    };
+    let loaded = match load(host, &attach).await {
         Ok(loaded) => loaded,
         Err(reason) => return refuse(socket, &reason),
     };
-    let (loaded, replay) = loaded;
     let fingerprint = loaded.fingerprint;
-    let workbench = match host.open(loaded.config) {
+    let kind = match attach.only {
+        Some(_) => ClientKind::Command,
+        None => ClientKind::Client,
+    };
+    let workbench = match host.open(loaded.config, kind) {
         Ok(workbench) => workbench,
         Err(reason) => return refuse(socket, reason),
     };
     host.say(&socket, &HostAnswer::Attached).await;
     let socket = Arc::new(socket);
-    let journal = match journal(host, &socket) {
+    let journal = match journal(host, &socket, &replay, &streams.input) {
         Ok(journal) => Arc::new(journal),
         Err(error) => {
             tracing::warn!("cannot make the journal of a client: {error}");
@@ -193,14 +209,15 @@ pub(super) async fn serve(
         number,
         Client {
             attach: attach.clone(),
-            attached: Arc::clone(&client),
+            attached: Arc::downgrade(&client),
+            workbench: Arc::downgrade(&workbench),
             view: workbench.view(),
             since: Instant::now(),
         },
     );
     (host.options.follow)(&workbench, &attach, fingerprint);
     let end = serve_until_end(host, client, client_streams, &socket).await;
-    workbench.leave().await;
+    workbench.leave();
     (host.options.forget)(workbench.view());
     host.say(&socket, &end).await;
     Ok(())
@@ -218,8 +235,7 @@ async fn serve_until_end(
         gone: gone.clone(),
     };
     let watching = watch_process(Arc::clone(socket), gone);
-    let served = host.tasks.spawn(Arc::clone(&client).serve(streams, ends));
-    drop(client);
+    let served = host.tasks.spawn(client.serve(streams, ends));
     let served = tokio::select! {
         served = served => served,
         never = watching => match never {},
@@ -231,36 +247,34 @@ async fn serve_until_end(
     }
 }
 
-/// The configuration of a client, and the state that an earlier host left.
-pub(super) type LoadedClient = (Loaded, Option<Replay>);
-
-/// Loads the configuration for a client, and the journal of an earlier host, off the event loop.
-async fn load(
-    host: &Arc<Host>,
-    attach: &Attach,
-    journal: Option<OwnedFd>,
-) -> Result<LoadedClient, String> {
+/// Loads the configuration for a client, off the event loop.
+pub(super) async fn load(host: &Arc<Host>, attach: &Attach) -> Result<Loaded, String> {
     let (host, attach) = (Arc::clone(host), attach.clone());
     let loaded = run_blocking(move || {
         host.place.bound_log();
-        let loaded = (host.options.load)(&attach)?;
-        let replay = journal.map(|file| replay(&File::from(file))).transpose();
-        let replay = replay.map_err(|error| format!("cannot read the journal: {error}"))?;
-        Ok((loaded, replay))
+        (host.options.load)(&attach)
     });
     loaded.await.map_err(|error| error.to_string())?
 }
 
-fn journal(host: &Host, socket: &Arc<UnixStream>) -> std::io::Result<Journal> {
+/// Creates the journal of a client, and passes it to the waiting process.
+fn journal(
+    host: &Host,
+    socket: &Arc<UnixStream>,
+    replay: &Replay,
+    stream: &ClientStream,
+) -> std::io::Result<Journal> {
     let (place, socket) = (host.place.clone(), Arc::clone(socket));
     Journal::new(
         Box::new(move || place.nameless_file()),
-        Box::new(move |file| {
+        Box::new(move |files| {
             let line = link::line(&HostAnswer::Journal);
             // The line is short: it is sent whole or not at all.
-            let sent = link::send(socket.as_fd(), &line, &[file.as_fd()]);
+            let sent = link::send(socket.as_fd(), &line, &files.descriptors());
             sent.is_ok_and(|count| count == line.len())
         }),
+        replay,
+        stream,
     )
 }
 

@@ -72,6 +72,7 @@ pub(super) fn start(
         .arg(place.folder())
         .env_clear()
         .envs(environment.for_every_child())
+        .envs(environment.for_telemetry())
         .current_dir("/")
         .stdin(OwnedFd::from(listener))
         .stdout(lock.try_clone()?)

@@ -8,6 +8,7 @@ use std::{
     collections::VecDeque,
     io::{self, IoSlice, IoSliceMut},
     mem::MaybeUninit,
+    net::SocketAddr,
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::net::UnixStream,
@@ -25,11 +26,11 @@ use thiserror::Error;
 use super::{build::Build, status::HostStatus};
 
 /// The version of `attach` and its events.
-pub(crate) const LINK_VERSION: u32 = 1;
+pub(crate) const LINK_VERSION: u32 = 3;
 /// Upper bound on a line of the link. The largest part of one is the environment of a client.
 const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
 /// Upper bound on the descriptors that come with one line.
-const MAX_DESCRIPTORS: usize = 3;
+const MAX_DESCRIPTORS: usize = 5;
 
 /// The first line of a host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -46,9 +47,12 @@ pub(crate) struct Greeting {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "verb", rename_all = "camelCase")]
 pub(crate) enum Demand {
-    /// Serve a client, whose stdin and stdout come with this line; the journal of an earlier host too, if there is one.
+    /// Serve a client, whose stdin and stdout come with this line; those of its journal too, if an earlier host has
+    /// ended.
     Attach(Box<Attach>),
     Status,
+    /// Serve the page in the browser, for a user with this context.
+    Page(Box<Attach>),
     /// Stop some servers until their next use, or the host with all of them.
     Stop(Selection),
     /// Restart some running servers, or the host.
@@ -66,9 +70,15 @@ pub(crate) struct Attach {
     pub(crate) config: String,
     /// The fingerprint of the configuration that the client's process has read.
     pub(crate) fingerprint: String,
+    /// The client of the configuration that it is, by `--as`.
+    #[serde(default, rename = "as")]
+    pub(crate) client: Option<String>,
     /// The toolbox of `--native`.
     #[serde(default)]
     pub(crate) native: Option<String>,
+    /// The only server that a command uses; absent for any other client.
+    #[serde(default)]
+    pub(crate) only: Option<Selection>,
     /// The folder in which the client was started.
     pub(crate) folder: String,
     #[serde(default)]
@@ -91,6 +101,14 @@ pub(crate) struct Selection {
     pub(crate) server: Option<String>,
 }
 
+/// The page of a host.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct PageAddress {
+    pub(crate) address: SocketAddr,
+    /// Lets in whoever has it.
+    pub(crate) key: String,
+}
+
 /// The answer of a host.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "camelCase")]
@@ -102,11 +120,13 @@ pub(crate) enum HostAnswer {
         reason: String,
     },
     Status(Box<HostStatus>),
+    /// The page is served.
+    Page(PageAddress),
     /// It was done, to so many servers.
     Done {
         servers: usize,
     },
-    /// The journal of the client, which comes with this line, has replaced the last one.
+    /// The journal of the client, whose descriptors come with this line, has replaced the last one.
     Journal,
     /// The client has ended; its process exits with this code.
     Ended {

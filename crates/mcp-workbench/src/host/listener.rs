@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::{
     io::Interest,
     net::{UnixListener, UnixStream},
-    sync::watch,
+    sync::{OnceCell, watch},
     time::{Instant, sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -22,19 +22,21 @@ use super::{
     clients::{self, Clients, Passed},
     launch::{InheritedHost, mark_ready},
     link::{
-        self, Attach, Demand, Greeting, HostAnswer, Inbox, LINK_VERSION, LinkError, Received,
-        Selection,
+        self, Attach, Demand, Greeting, HostAnswer, Inbox, LINK_VERSION, LinkError, PageAddress,
+        Received, Selection,
     },
+    page::{self, ServePage},
     place::Place,
     status::{HostStatus, Memory, ServerStatus},
 };
 use crate::{
     config::{Config, Fingerprint, Loaded, NotShared},
-    downstream::{InstanceUse, Phase, Pool, Urgency, ViewId, difference},
+    downstream::{ClientKind, InstanceUse, Phase, Pool, Urgency, ViewId, difference},
     native::Nobody,
+    oauth::CredentialOwner,
     offload::run_blocking,
     sync::lock,
-    workbench::Workbench,
+    workbench::{Observation, Workbench},
 };
 
 /// How long a host without clients stays, so that the next client finds its servers running.
@@ -57,6 +59,10 @@ pub(crate) struct HostOptions {
     pub(crate) follow: FollowConfig,
     /// Stops that, because the client has ended.
     pub(crate) forget: Box<dyn Fn(ViewId) + Send + Sync>,
+    /// The event stream of all clients.
+    pub(crate) observation: Observation,
+    /// Serves the page in the browser.
+    pub(crate) serve_page: ServePage,
 }
 
 /// Loads the configuration for a client.
@@ -80,6 +86,8 @@ pub(super) struct Host {
     since: Instant,
     /// The pool of the first client, which those of all others are made from.
     pool: OnceLock<FirstPool>,
+    /// The page, once somebody has asked for it.
+    pub(super) page: OnceCell<PageAddress>,
 }
 
 /// The pool of the first client, with the folders that all clients must have in common.
@@ -108,6 +116,7 @@ pub(crate) async fn run(
         build: Build::of_process(),
         since: Instant::now(),
         pool: OnceLock::new(),
+        page: OnceCell::new(),
     });
     tracing::info!("the host of {} is up", host.options.config.display());
     let accepting = host.accept(&listener);
@@ -170,6 +179,10 @@ impl Host {
                 }
                 return;
             }
+            Ok(Demand::Page(attach)) => match page::open(self, &attach).await {
+                Ok(page) => HostAnswer::Page(page),
+                Err(reason) => HostAnswer::Refused { reason },
+            },
             Ok(Demand::Status) => HostAnswer::Status(Box::new(self.status().await)),
             Ok(Demand::Stop(selection)) if selection == Selection::default() => {
                 self.stop_all(&socket).await;
@@ -205,8 +218,8 @@ impl Host {
         if self.drain.is_cancelled() {
             return Err((socket, "it takes no more clients".into()));
         }
-        if Path::new(&attach.config) != self.options.config {
-            return Err((socket, "it has a different configuration file".into()));
+        if let Err(reason) = self.check_config(&attach) {
+            return Err((socket, reason));
         }
         let Some(passed) = Passed::of(received.descriptors) else {
             return Err((socket, "no descriptors were passed".into()));
@@ -214,21 +227,44 @@ impl Host {
         clients::serve(self, socket, attach, passed).await
     }
 
+    /// Checks that a process means the configuration of this host.
+    pub(super) fn check_config(&self, attach: &Attach) -> Result<(), String> {
+        if Path::new(&attach.config) == self.options.config {
+            Ok(())
+        } else {
+            Err("it has a different configuration file".into())
+        }
+    }
+
     /// Creates the workbench of a client.
-    pub(super) fn open(&self, config: Config) -> Result<Arc<Workbench>, &'static str> {
+    pub(super) fn open(
+        &self,
+        config: Config,
+        kind: ClientKind,
+    ) -> Result<Arc<Workbench>, &'static str> {
         let folders = [
             config.cache.clone(),
             config.state.clone(),
             config.lock.clone(),
         ];
         let first = self.pool.get_or_init(|| FirstPool {
-            pool: Pool::new(&config, &Arc::default()),
+            pool: Pool::new(
+                &config,
+                CredentialOwner::Machine,
+                self.options.observation.events(),
+            ),
             folders: folders.clone(),
         });
         if first.folders != folders {
             return Err("its cache or state directory is a different one");
         }
-        Ok(Workbench::for_client(Arc::new(config), &first.pool))
+        let observation = &self.options.observation;
+        Ok(Workbench::for_client(
+            Arc::new(config),
+            &first.pool,
+            kind,
+            observation,
+        ))
     }
 
     /// Sends a message. A process that has gone gets none.
@@ -279,6 +315,7 @@ impl Host {
             first.pool.shut_down(since).await;
         }
         let _ = timeout(END_TIMEOUT, count.wait_for(|count| *count == 0)).await;
+        self.options.observation.close().await;
         let _ = fs::remove_file(self.place.draining_socket(std::process::id()));
     }
 
@@ -306,6 +343,10 @@ impl Host {
     }
 
     async fn status(&self) -> HostStatus {
+        if let Some(first) = self.pool.get() {
+            // Commands read the tools of servers that are up from the cache.
+            first.pool.flush().await;
+        }
         let instances = self.instances();
         let mut servers: Vec<ServerStatus> = instances
             .iter()
@@ -329,13 +370,15 @@ impl Host {
 
     fn server_status(&self, instance: &InstanceUse, all: &[InstanceUse]) -> ServerStatus {
         let server = &instance.server;
-        let activity = server.activity();
+        let (status, activity) = (server.status(), server.activity());
+        let is_up = matches!(status.phase, Phase::Up);
+        let process = status.process.filter(|_| is_up);
         let users = instance.users.iter();
         ServerStatus {
             toolbox: server.identifier().toolbox.as_str().to_owned(),
             server: server.identifier().server.as_str().to_owned(),
-            state: state_word(&server.status().phase).to_owned(),
-            pid: activity.pid,
+            state: state_word(&status.phase).to_owned(),
+            pid: process.map(|process| process.pid),
             memory_bytes: None,
             calls: server.calls(),
             uptime_seconds: activity.up_since.map(|since| since.elapsed().as_secs()),
@@ -409,6 +452,7 @@ fn apart(instance: &InstanceUse, all: &[InstanceUse]) -> Option<String> {
         Some(NotShared::Folder) => "the working directory differs".into(),
         Some(NotShared::Variables(names)) => format!("variables differ: {}", names.join(", ")),
         Some(NotShared::Endpoint) => "the URL, a header or the account differs".into(),
+        Some(NotShared::Capabilities) => "the clients declare different capabilities".into(),
         None if server.asks_back() => "the server asks its client back".into(),
         None if !instance.is_shareable || !other.is_shareable => {
             "native mode, or the server asks its client back".into()

@@ -12,20 +12,24 @@
 //! - [`link`] has the messages between the two processes, and passes descriptors;
 //! - [`build`] orders builds of the program, so that a newer one can replace the host of an older one;
 //! - [`waiting`] is the side of the process that a client starts, [`launch`] starts a host;
-//! - [`listener`] is the host, [`clients`] serves each of its clients, and [`status`] describes it.
+//! - [`listener`] is the host, [`clients`] serves each of its clients, [`status`] describes it, and [`page`] shows it in the browser.
 
 mod build;
 mod clients;
 mod launch;
 mod link;
 mod listener;
+mod page;
 mod place;
 mod status;
 mod waiting;
 
 pub(crate) use launch::{HOST_COMMAND, InheritedHost, relaunch};
-pub(crate) use link::{Attach, Demand, HostAnswer, LinkError, Selection};
+pub(crate) use link::{
+    Attach, BlockingLink, Demand, HostAnswer, LinkError, PageAddress, Selection,
+};
 pub(crate) use listener::{HostOptions, run};
+pub(crate) use page::HostView;
 pub(crate) use place::{Place, hosts};
 pub(crate) use status::{ClientStatus, HostStatus, ServerStatus};
-pub(crate) use waiting::{AttachError, Connected, Waiting, connect};
+pub(crate) use waiting::{AttachError, Connected, NotAttached, Waiting, connect};

@@ -22,6 +22,7 @@ use std::{
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use super::status::is_runnable;
 use crate::{config::Environment, private_files};
 
 const FOLDER: &str = "mcp-workbench";
@@ -137,9 +138,13 @@ impl Place {
         }
     }
 
-    /// Returns whether the owner of the lock has not said yet that it is up.
-    pub(crate) fn is_starting(&self) -> bool {
-        fs::metadata(self.folder.join(LOCK)).is_ok_and(|it| it.len() == 0)
+    /// Returns whether the owner of the lock has not said yet that it is up, or has work that the system gives it no time for.
+    pub(crate) fn is_host_busy(&self) -> bool {
+        let owner = fs::read_to_string(self.folder.join(LOCK)).unwrap_or_default();
+        match owner.trim_end().parse() {
+            Ok(pid) => is_runnable(pid),
+            Err(_) => owner.is_empty(),
+        }
     }
 
     /// Connects to a socket of this folder. A socket of another user is refused.
@@ -156,12 +161,21 @@ impl Place {
         Ok(stream)
     }
 
-    /// Creates a file that has no name.
+    /// Creates a file in memory, which has no name.
+    #[cfg(target_os = "linux")]
+    #[expect(clippy::unused_self, reason = "other systems need the folder")]
+    pub(crate) fn nameless_file(&self) -> io::Result<File> {
+        use rustix::fs::{MemfdFlags, memfd_create};
+        Ok(memfd_create("mcp-workbench-journal", MemfdFlags::CLOEXEC)?.into())
+    }
+
+    /// Creates a file, and removes its name at once.
+    #[cfg(not(target_os = "linux"))]
     pub(crate) fn nameless_file(&self) -> io::Result<File> {
         let name = u64::from_ne_bytes(private_files::random());
         let path = self.folder.join(format!("journal-{name:016x}"));
         let mut options = OpenOptions::new();
-        options.read(true).append(true).create_new(true);
+        options.read(true).write(true).create_new(true);
         let file = private_files::private(&mut options).open(&path)?;
         fs::remove_file(path)?;
         Ok(file)

@@ -124,10 +124,20 @@ impl Memory {
 }
 
 fn parent_of(pid: u32) -> Option<u32> {
+    stat_field(pid, 1)?.parse().ok()
+}
+
+/// Returns whether a process runs or waits for a processor. Only Linux tells that.
+pub(super) fn is_runnable(pid: u32) -> bool {
+    stat_field(pid, 0).is_some_and(|state| state == "R")
+}
+
+/// Returns a field of `/proc/PID/stat`, counted from the state of the process.
+fn stat_field(pid: u32, index: usize) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name of the program is in parentheses and may contain anything.
     let (_, after) = stat.rsplit_once(')')?;
-    after.split_whitespace().nth(1)?.parse().ok()
+    Some(after.split_whitespace().nth(index)?.to_owned())
 }
 
 #[cfg(test)]
@@ -142,5 +152,31 @@ mod tests {
         assert!(own > 0);
         assert!(Memory::look().of_tree(pid).is_some());
         assert_eq!(Memory::look().of_tree(u32::MAX), None);
+    }
+
+    /// Returns the number of this thread, which is also that of a process with one thread.
+    #[cfg(target_os = "linux")]
+    fn own_thread() -> u32 {
+        let path = fs::read_link("/proc/thread-self").unwrap();
+        path.file_name().unwrap().to_str().unwrap().parse().unwrap()
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_thread_is_runnable_while_it_runs() {
+        assert!(is_runnable(own_thread()));
+        assert!(!is_runnable(u32::MAX));
+        let (blocked, waiting) = std::io::pipe().unwrap();
+        let (sender, id) = std::sync::mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            sender.send(own_thread()).unwrap();
+            std::io::Read::read(&mut &blocked, &mut [0]).unwrap()
+        });
+        let blocked = id.recv().unwrap();
+        while is_runnable(blocked) {
+            std::thread::yield_now();
+        }
+        drop(waiting);
+        assert_eq!(reader.join().unwrap(), 0);
     }
 }

@@ -2,10 +2,12 @@
 //! host is killed, it starts a new one and passes the journal on, so that the session continues.
 
 use std::{
-    fs::File,
     io,
-    os::fd::{AsFd, OwnedFd},
-    path::PathBuf,
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixStream,
+    },
+    path::{Path, PathBuf},
     thread::park_timeout,
     time::{Duration, Instant},
 };
@@ -19,9 +21,9 @@ use super::{
     link::{Attach, BlockingLink, Demand, Greeting, HostAnswer, LINK_VERSION, LinkError},
     place::Place,
 };
-use crate::config::Environment;
+use crate::{config::Environment, serve::journal::JournalFiles};
 
-/// How long a host may take to be reached. After that the client is served alone.
+/// How long a host that is not busy may take to be reached. After that the client is served alone.
 const REACH_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long a host may take to start, and an established host to load the configuration for a client.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,8 +37,8 @@ const QUICK_END: Duration = Duration::from_millis(100);
 pub(crate) enum AttachError {
     #[error("the host did not respond within {} ms", REACH_TIMEOUT.as_millis())]
     Silent,
-    #[error("the host uses a newer link ({theirs}) than this program ({LINK_VERSION})")]
-    NewerLink { theirs: u32 },
+    #[error("the host uses a different link ({theirs}) than this program ({LINK_VERSION})")]
+    OtherLink { theirs: u32 },
     #[error("the host refused: {reason}")]
     Refused { reason: String },
     #[error("the host cannot be started: {0}")]
@@ -49,18 +51,69 @@ pub(crate) enum AttachError {
     KeepsEnding,
 }
 
+/// A client that no host serves.
+pub(crate) struct NotAttached {
+    pub(crate) error: AttachError,
+    /// The journal of its last host, if it had one.
+    pub(crate) journal: Option<JournalFiles>,
+}
+
 /// A connection to a host that has said who it is.
 pub(crate) struct Connected {
     pub(crate) link: BlockingLink,
     pub(crate) greeting: Greeting,
 }
 
-/// Connects to the socket of a host.
-pub(crate) fn connect(socket: &std::path::Path) -> Result<Connected, AttachError> {
-    let stream = Place::connect(socket).map_err(AttachError::NotReached)?;
-    let mut link = BlockingLink::new(stream);
-    let greeting = greeting(&mut link, REACH_TIMEOUT)?;
-    Ok(Connected { link, greeting })
+/// Connects to a socket of a place.
+pub(crate) fn connect(place: &Place, socket: &Path) -> Result<Connected, AttachError> {
+    Patience::new(place).connect(socket)
+}
+
+/// The time that a host may take to be reached. It begins again while the host is busy: many clients may start at the same moment.
+struct Patience<'a> {
+    place: &'a Place,
+    since: Instant,
+    deadline: Instant,
+}
+
+impl<'a> Patience<'a> {
+    fn new(place: &'a Place) -> Self {
+        let since = Instant::now();
+        Self {
+            place,
+            since,
+            deadline: since + REACH_TIMEOUT,
+        }
+    }
+
+    fn left(&self) -> Duration {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        left.max(RETRY_INTERVAL)
+    }
+
+    fn is_over(&mut self) -> bool {
+        let now = Instant::now();
+        if now < self.deadline {
+            return false;
+        }
+        self.deadline = now + REACH_TIMEOUT;
+        self.since.elapsed() > START_TIMEOUT || !self.place.is_host_busy()
+    }
+
+    /// Connects to a host and waits until it has said who it is.
+    fn connect(&mut self, socket: &Path) -> Result<Connected, AttachError> {
+        let stream = Place::connect(socket).map_err(AttachError::NotReached)?;
+        let mut link = BlockingLink::new(stream);
+        loop {
+            let greeting = match greeting(&mut link, self.left()) {
+                Err(AttachError::Silent) if !self.is_over() => continue,
+                // A host that is not busy any more has just said it, or never will.
+                Err(AttachError::Silent) => greeting(&mut link, RETRY_INTERVAL)?,
+                greeting => greeting?,
+            };
+            return Ok(Connected { link, greeting });
+        }
+    }
 }
 
 impl Connected {
@@ -111,14 +164,15 @@ enum LinkEnd {
 }
 
 impl Waiting {
-    /// Attaches the client and waits for its end. Returns the exit code. An error means that the client was never attached,
-    /// unless `has_begun` is set.
-    pub(crate) fn run(&self, has_begun: &mut bool) -> Result<u8, AttachError> {
+    /// Attaches the client and waits for its end. Returns the exit code.
+    pub(crate) fn run(&self) -> Result<u8, NotAttached> {
         let mut journal = None;
         let mut quick_ends = 0;
         loop {
-            let mut link = self.attach(journal.as_ref())?;
-            *has_begun = true;
+            let mut link = match self.attach(journal.as_ref()) {
+                Ok(link) => link,
+                Err(error) => return Err(NotAttached { error, journal }),
+            };
             let since = Instant::now();
             match wait(&mut link, &mut journal) {
                 LinkEnd::Client(code) => return Ok(code),
@@ -132,20 +186,21 @@ impl Waiting {
                 LinkEnd::Killed => quick_ends += 1,
             }
             if quick_ends >= MAX_QUICK_ENDS {
-                return Err(AttachError::KeepsEnding);
+                let error = AttachError::KeepsEnding;
+                return Err(NotAttached { error, journal });
             }
         }
     }
 
     /// Attaches the client to a host, and starts one if there is none.
-    fn attach(&self, journal: Option<&File>) -> Result<BlockingLink, AttachError> {
-        let mut deadline = Instant::now() + REACH_TIMEOUT;
+    fn attach(&self, journal: Option<&JournalFiles>) -> Result<BlockingLink, AttachError> {
+        let mut patience = Patience::new(&self.place);
         let own = &self.attach.build;
         loop {
-            match self.reach(deadline) {
+            match patience.connect(&self.place.socket()) {
                 Ok(Connected { link, greeting }) if !greeting.draining => {
                     if greeting.link > LINK_VERSION {
-                        return Err(AttachError::NewerLink {
+                        return Err(AttachError::OtherLink {
                             theirs: greeting.link,
                         });
                     }
@@ -153,7 +208,7 @@ impl Waiting {
                         return self.attach_to(link, journal);
                     }
                     drain(link)?;
-                    deadline = Instant::now() + REACH_TIMEOUT;
+                    patience = Patience::new(&self.place);
                 }
                 Ok(_) | Err(AttachError::Link(LinkError::Closed)) => {}
                 Err(AttachError::NotReached(error)) if is_absent(&error) => {
@@ -161,51 +216,65 @@ impl Waiting {
                     if let Some(lock) = lock {
                         launch::start(&self.place, &lock, &self.config, &self.environment)
                             .map_err(AttachError::NotStarted)?;
-                        deadline = Instant::now() + START_TIMEOUT;
+                        patience = Patience::new(&self.place);
                     }
                 }
                 Err(error) => return Err(error),
             }
-            if Instant::now() >= deadline {
+            if patience.is_over() {
                 return Err(AttachError::Silent);
             }
             park_timeout(RETRY_INTERVAL);
         }
     }
 
-    /// Connects to the host. A host that is starting gets more time than one that is up.
-    fn reach(&self, deadline: Instant) -> Result<Connected, AttachError> {
-        let stream = Place::connect(&self.place.socket()).map_err(AttachError::NotReached)?;
-        let mut link = BlockingLink::new(stream);
-        let left = deadline.saturating_duration_since(Instant::now());
-        let greeted = match greeting(&mut link, left.max(RETRY_INTERVAL)) {
-            Err(AttachError::Silent) if self.place.is_starting() => {
-                greeting(&mut link, START_TIMEOUT)
-            }
-            greeted => greeted,
-        };
-        Ok(Connected {
-            greeting: greeted?,
-            link,
-        })
-    }
-
     /// Passes stdin, stdout and the journal to a host.
     fn attach_to(
         &self,
-        mut link: BlockingLink,
-        journal: Option<&File>,
+        link: BlockingLink,
+        journal: Option<&JournalFiles>,
     ) -> Result<BlockingLink, AttachError> {
         let (stdin, stdout) = (io::stdin(), io::stdout());
         let mut descriptors = vec![stdin.as_fd(), stdout.as_fd()];
-        descriptors.extend(journal.map(AsFd::as_fd));
-        let demand = Demand::Attach(Box::new(self.attach.clone()));
-        link.send(&demand, &descriptors, START_TIMEOUT)?;
-        match link.receive(Some(START_TIMEOUT))?.parse()? {
-            HostAnswer::Attached => Ok(link),
-            HostAnswer::Refused { reason } => Err(AttachError::Refused { reason }),
-            _ => Err(LinkError::Malformed.into()),
+        descriptors.extend(journal.iter().flat_map(|it| it.descriptors()));
+        attach_streams(link, &self.attach, &descriptors)
+    }
+
+    /// Attaches a command to the host that runs. Returns the link and the command's end of the stream; `None` if no host takes
+    /// clients. No host is started or drained for a command.
+    pub(crate) fn attach_command(&self) -> Result<Option<(BlockingLink, UnixStream)>, AttachError> {
+        let connected = match connect(&self.place, &self.place.socket()) {
+            Err(AttachError::NotReached(error)) if is_absent(&error) => return Ok(None),
+            connected => connected?,
+        };
+        let Connected { link, greeting } = connected;
+        if greeting.draining {
+            return Ok(None);
         }
+        if greeting.link != LINK_VERSION {
+            return Err(AttachError::OtherLink {
+                theirs: greeting.link,
+            });
+        }
+        let (ours, theirs) = UnixStream::pair().map_err(AttachError::NotReached)?;
+        let stream = theirs.as_fd();
+        let link = attach_streams(link, &self.attach, &[stream, stream])?;
+        Ok(Some((link, ours)))
+    }
+}
+
+/// Asks a host to serve a client over these descriptors.
+fn attach_streams(
+    mut link: BlockingLink,
+    attach: &Attach,
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<BlockingLink, AttachError> {
+    let demand = Demand::Attach(Box::new(attach.clone()));
+    link.send(&demand, descriptors, START_TIMEOUT)?;
+    match link.receive(Some(START_TIMEOUT))?.parse()? {
+        HostAnswer::Attached => Ok(link),
+        HostAnswer::Refused { reason } => Err(AttachError::Refused { reason }),
+        _ => Err(LinkError::Malformed.into()),
     }
 }
 
@@ -224,12 +293,12 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 /// Waits for the end of the link, and keeps the last journal that came over it.
-fn wait(link: &mut BlockingLink, journal: &mut Option<File>) -> LinkEnd {
-    while let Ok(mut received) = link.receive(None) {
+fn wait(link: &mut BlockingLink, journal: &mut Option<JournalFiles>) -> LinkEnd {
+    while let Ok(received) = link.receive(None) {
         match received.parse() {
             Ok(HostAnswer::Journal) => {
-                let file: Option<OwnedFd> = received.descriptors.pop();
-                *journal = file.map(File::from).or(journal.take());
+                let files = JournalFiles::of(received.descriptors);
+                *journal = files.or(journal.take());
             }
             Ok(HostAnswer::Ended { code }) => return LinkEnd::Client(code),
             Ok(HostAnswer::Stopped) => return LinkEnd::Stopped,
@@ -251,12 +320,11 @@ fn wait_for_input() -> bool {
 impl Attach {
     /// Describes the client of this process. Returns `None` if a part is not UTF-8 text.
     pub(crate) fn of_process(
-        config: &std::path::Path,
+        config: &Path,
         environment: &Environment,
         fingerprint: String,
-        native: Option<String>,
     ) -> Option<Self> {
-        let text = |path: &std::path::Path| path.to_str().map(str::to_owned);
+        let text = |path: &Path| path.to_str().map(str::to_owned);
         let variables = environment
             .variables()
             .map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
@@ -264,7 +332,9 @@ impl Attach {
             build: Build::of_process(),
             config: text(config)?,
             fingerprint,
-            native,
+            client: None,
+            native: None,
+            only: None,
             folder: text(environment.start_directory())?,
             home: match environment.home() {
                 Some(home) => Some(text(home)?),
@@ -284,5 +354,35 @@ impl Attach {
             self.folder.clone().into(),
             self.home.clone().map(PathBuf::from),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_starting_host_gets_more_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = [("XDG_RUNTIME_DIR".into(), folder.path().into())];
+        let environment = Environment::new(runtime, "/".into(), None);
+        let place = Place::of(Path::new("/a.json"), &environment).unwrap();
+        let now = Instant::now();
+        let long_ago = now.checked_sub(2 * START_TIMEOUT).unwrap();
+        let rows = [
+            ("", now, false),
+            ("not a process\n", now, true),
+            ("", long_ago, true),
+        ];
+        for (owner, since, is_over) in rows {
+            std::fs::write(place.folder().join("lock"), owner).unwrap();
+            let mut patience = Patience {
+                place: &place,
+                since,
+                deadline: now,
+            };
+            assert_eq!(patience.is_over(), is_over, "{owner:?}");
+        }
+        assert!(!Patience::new(&place).is_over());
     }
 }

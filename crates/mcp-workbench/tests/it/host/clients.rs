@@ -3,8 +3,8 @@
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::{Machine, alive};
-use crate::harness::{Script, Setup, poll};
+use super::{Client, Machine, alive};
+use crate::harness::{Script, Setup, TIMEOUT, ToolResult, poll};
 
 #[test]
 fn clients_share_one_server_process() {
@@ -110,4 +110,128 @@ fn nothing_is_left_after_the_last_client_and_the_host() {
     machine.wait_clean();
     assert!(!alive(server));
     assert_eq!(super::sockets(&machine.place()), Vec::<String>::new());
+}
+
+/// Answers a question of the workbench or of a server.
+fn answer(client: &mut Client, result: &str) {
+    let question = client.next();
+    assert_eq!(question.method.as_deref(), Some("elicitation/create"));
+    let id = question.id().unwrap();
+    client.send(&format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
+    ));
+}
+
+/// A check of something that belongs to the first client, and not to the second.
+type Check = fn(&mut Client, &mut Client);
+
+#[test]
+fn nothing_that_belongs_to_one_client_becomes_another_s() {
+    let script = Script::named(&["log", "ask", "big"])
+        .on_call(
+            "log",
+            r#"[{"notify":{"method":"notifications/message","params":{"level":"info","data":"x"}}},
+                {"answer":{"content":[]}}]"#,
+        )
+        .answers("ask", r#"{"content":[]}"#)
+        .answers(
+            "big",
+            &json!({"content": [{"type": "text", "text": "line\n".repeat(200)}]}).to_string(),
+        );
+    let keys = json!({"cwd": ".", "permissions": {"ask": ["ask"]}, "maxResultChars": 100});
+    let setup = Setup::new()
+        .toolbox("dev", "Development tools")
+        .server_with("fs", &script, &keys);
+    let rows: [(&str, Check); 3] = [
+        ("log level", |one, other| {
+            one.ask("logging/setLevel", r#"{"level":"error"}"#);
+            let id = one.send_use("log", "{}");
+            assert!(one.next().answers(&id), "one wants errors only");
+            other.send_use("log", "{}");
+            let message = other.next();
+            assert_eq!(message.method.as_deref(), Some("notifications/message"));
+        }),
+        ("consent", |one, other| {
+            let id = one.send_use("ask", "{}");
+            let yes = r#"{"action":"accept","content":{"decision":"for this session"}}"#;
+            answer(one, yes);
+            assert!(!ToolResult::of(&one.response(&id)).failed());
+            assert!(!one.use_tool("ask", "{}").failed(), "it is not asked again");
+            let id = other.send_use("ask", "{}");
+            answer(other, r#"{"action":"decline"}"#);
+            assert!(ToolResult::of(&other.response(&id)).failed());
+        }),
+        ("principal", |one, other| {
+            let shown = one.use_tool("big", "{}").raw;
+            let (_, after) = shown.split_once(r#""uri":""#).expect("a link to the rest");
+            let (uri, _) = after.split_once('"').unwrap();
+            let uri = json!({ "uri": uri }).to_string();
+            assert!(
+                one.ask("resources/read", &uri)
+                    .raw_result()
+                    .contains("line")
+            );
+            let refused = other.ask("resources/read", &uri);
+            assert!(refused.line.contains("\"error\""), "{}", refused.line);
+        }),
+    ];
+    let machine = Machine::new(setup);
+    for (subject, check) in rows {
+        let mut clients = [machine.start(), machine.start()];
+        for client in &mut clients {
+            client.initialize_with(&json!({"elicitation": {}}));
+            client.open();
+        }
+        let [one, other] = &mut clients;
+        check(one, other);
+        let servers = machine.host()["servers"].as_array().unwrap().len();
+        assert_eq!(servers, 1, "{subject}: they share the server");
+    }
+}
+
+#[test]
+fn a_server_ends_with_its_last_client() {
+    let machine = Machine::one(&Script::named(&["one"]).answers("one", r#"{"content":[]}"#));
+    let mut stays = machine.connect();
+    for _ in 0..2 {
+        let mut client = machine.connect();
+        client.open();
+        client.use_tool("one", "{}");
+        assert!(client.finish().success());
+        let ended = poll(TIMEOUT, || {
+            let host = machine.host();
+            let is_empty = host["servers"].as_array().unwrap().is_empty();
+            (is_empty && machine.journal().pids().iter().all(|pid| !alive(*pid))).then_some(())
+        });
+        assert!(ended.is_some(), "{}", machine.host());
+    }
+    stays.open();
+    assert!(!stays.use_tool("one", "{}").failed());
+}
+
+/// The number of clients that come and go.
+const ROUNDS: usize = 10;
+
+#[test]
+fn no_descriptor_is_left_of_clients_that_have_ended() {
+    let machine = Machine::one(&Script::named(&["one"]).answers("one", r#"{"content":[]}"#));
+    let mut stays = machine.connect();
+    stays.open();
+    let folder = format!("/proc/{}/fd", machine.host_pid());
+    let count = || std::fs::read_dir(&folder).unwrap().count();
+    let round = || {
+        let mut client = machine.connect();
+        client.open();
+        assert!(client.finish().success());
+        machine.run(&["call", "dev", "fs", "one"]);
+    };
+    // The first round brings in what the host opens once.
+    round();
+    let before = count();
+    for _ in 0..ROUNDS {
+        round();
+    }
+    // What every client leaves would be as many as there were rounds.
+    let after = poll(TIMEOUT, || (count() < before + ROUNDS).then_some(()));
+    assert!(after.is_some(), "{before} before, {} after", count());
 }

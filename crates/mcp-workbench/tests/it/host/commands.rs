@@ -1,7 +1,12 @@
 //! `ps`, `stop` and `restart`.
 
+use std::{
+    io::{BufRead, BufReader},
+    process::Stdio,
+};
+
 use pretty_assertions::assert_eq;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Machine;
 use crate::harness::{Script, TIMEOUT, poll};
@@ -111,4 +116,47 @@ fn stopping_a_server_answers_its_calls() {
     let details = result.failure();
     assert_eq!(details["code"], json!("server_stopped"));
     assert_eq!(details["outcome"], json!("unknown"));
+}
+
+#[test]
+fn ps_prints_one_document_per_line_while_it_watches() {
+    let machine = machine();
+    let _client = machine.connect();
+    let mut command = machine.command();
+    let mut child = command
+        .args(["ps", "--json", "--watch"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for _ in 0..2 {
+        let document: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(document["hosts"][0]["clients"][0]["program"], "it");
+    }
+    // It ends when nobody reads any more.
+    drop(lines);
+    let ended = poll(TIMEOUT, || child.try_wait().unwrap());
+    assert!(ended.is_some_and(|status| status.success()));
+}
+
+#[test]
+fn stop_and_restart_end_the_host_and_clients_go_on() {
+    for verb in ["stop", "restart"] {
+        let machine = machine();
+        assert_eq!(machine.run(&[verb]), "no host runs\n");
+        let mut client = machine.connect();
+        client.open();
+        let host = machine.host_pid();
+        let said = machine.run(&[verb]);
+        let done = if verb == "stop" {
+            "stopped"
+        } else {
+            "restarted"
+        };
+        assert_eq!(said, format!("{done} the host {host} and its servers\n"));
+        let ended = poll(TIMEOUT, || (!super::alive(host)).then_some(()));
+        assert!(ended.is_some(), "{verb}");
+        assert!(!client.use_tool("one", "{}").failed());
+        assert_ne!(machine.host_pid(), host);
+    }
 }

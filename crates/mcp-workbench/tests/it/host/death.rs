@@ -4,8 +4,11 @@ use pretty_assertions::assert_eq;
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::{Machine, alive};
-use crate::harness::{Script, TIMEOUT, ToolResult, kill, poll};
+use super::{Client, Machine, alive, host_processes};
+use crate::{
+    asking_back::asks,
+    harness::{Script, TIMEOUT, ToolResult, kill, poll, use_arguments},
+};
 
 fn script() -> Script {
     Script::named(&["hang", "one"])
@@ -132,4 +135,96 @@ fn a_signal_lets_the_host_end_in_order() {
     let details = result.failure();
     assert_eq!(details["outcome"], "unknown");
     assert_eq!(client.use_tool("one", "{}").text(), "done");
+}
+
+#[test]
+fn a_batch_with_calls_is_answered_once() {
+    let machine = Machine::one(&script());
+    let mut client = machine.start();
+    let params = super::initialize_params(&json!({})).replace("2025-11-25", "2025-03-26");
+    client.ask("initialize", &params);
+    client.open();
+    let call = crate::harness::call_params(
+        "use_tool",
+        &use_arguments(["dev", "fs", "hang"], Some("{}")),
+    );
+    client.send(&format!(
+        r#"[{{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{call}}},{{"jsonrpc":"2.0","id":"l","method":"tools/list"}}]"#
+    ));
+    machine.wait_received("tools/call", 1);
+    kill(machine.host_pid(), Signal::KILL);
+    let answer: serde_json::Value = serde_json::from_str(&client.next_line()).unwrap();
+    assert_eq!(
+        (
+            &answer[0]["id"],
+            &answer[0]["result"]["_meta"]["mcp-workbench/error"]["outcome"]
+        ),
+        (&json!("c"), &json!("unknown"))
+    );
+    assert_eq!(
+        (&answer[1]["id"], &answer[1]["error"]["code"]),
+        (&json!("l"), &json!(-32603))
+    );
+    assert_eq!(client.use_tool("one", "{}").text(), "done");
+}
+
+#[test]
+fn a_question_that_was_open_is_withdrawn_and_its_call_is_answered() {
+    let form = r#"{"message":"?","requestedSchema":{"type":"object","properties":{}}}"#;
+    let machine = Machine::one(&asks("elicitation/create", form));
+    let mut client = machine.start();
+    client.initialize_with(&json!({"elicitation": {}}));
+    client.open();
+    let answer = |client: &mut Client, id: &str| {
+        client.send(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"action":"accept","content":{{}}}}}}"#
+        ));
+    };
+    let call = client.send_use("ask", "{}");
+    let question = client.next();
+    assert_eq!(question.method.as_deref(), Some("elicitation/create"));
+    let old = question.id().unwrap().to_owned();
+    kill(machine.host_pid(), Signal::KILL);
+    let withdrawn = client.next();
+    assert_eq!(withdrawn.method.as_deref(), Some("notifications/cancelled"));
+    assert!(
+        withdrawn.line.contains(&format!(r#""requestId":{old}"#)),
+        "{}",
+        withdrawn.line
+    );
+    let result = ToolResult::of(&client.response(&call));
+    assert_eq!(result.failure()["outcome"], "unknown");
+    // A late answer is for nobody, also while the next question is open.
+    let call = client.send_use("ask", "{}");
+    let question = client.next();
+    let new = question.id().unwrap().to_owned();
+    assert_ne!(new, old);
+    answer(&mut client, &old);
+    answer(&mut client, &new);
+    assert!(!ToolResult::of(&client.response(&call)).failed());
+}
+
+#[test]
+fn a_client_whose_hosts_keep_ending_is_served_alone() {
+    let machine = Machine::one(&script());
+    let mut client = machine.connect();
+    client.open();
+    let call = client.send_use("hang", "{}");
+    machine.wait_received("tools/call", 1);
+    let said = poll(TIMEOUT, || {
+        for host in host_processes(&machine) {
+            kill(host, Signal::KILL);
+        }
+        let said = client.stderr();
+        said.contains("serving alone").then_some(said)
+    });
+    let said = said.expect("the client is served alone");
+    assert!(said.contains("the host"), "{said}");
+    // The session continues, and the call has its one answer.
+    let result = ToolResult::of(&client.response(&call));
+    assert_eq!(result.failure()["outcome"], "unknown");
+    assert_eq!(client.use_tool("one", "{}").text(), "done");
+    assert_eq!(machine.hosts(), Vec::<serde_json::Value>::new());
+    assert!(client.finish().success());
+    machine.wait_clean();
 }

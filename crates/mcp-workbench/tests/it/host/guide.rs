@@ -71,7 +71,7 @@ fn the_guide_can_be_followed() {
     }
     assert_eq!(machine.run(&["restart", "clock"]), "restarted clock (1)\n");
     let doctor = machine.run(&["doctor"]);
-    assert!(doctor.contains("dev/clock: 4 of them"), "{doctor}");
+    assert!(doctor.contains("used by 4 clients"), "{doctor}");
     machine.run(&["stop"]);
     machine.wait_clean();
 }

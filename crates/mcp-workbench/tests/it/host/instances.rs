@@ -12,7 +12,8 @@ use crate::{
 /// A machine whose server `fs` has more keys in its entry.
 fn machine(keys: &Value) -> Machine {
     let setup = Setup::new().toolbox("dev", "Development tools");
-    Machine::new(setup.server_with("fs", &Script::named(&["one"]), keys))
+    let script = Script::named(&["one"]).answers("one", r#"{"content":[]}"#);
+    Machine::new(setup.server_with("fs", &script, keys))
 }
 
 /// Returns how many processes two clients in two folders, and with two values of `TOKEN`, start.
@@ -111,16 +112,7 @@ fn a_server_runs_in_the_folder_and_with_the_values_of_its_client() {
 #[test]
 fn ps_says_why_servers_of_one_name_are_apart() {
     let machine = machine(&json!({"env": {"T": "${TOKEN}"}, "cwd": "."}));
-    let clients: Vec<_> = ["1", "2"]
-        .map(|token| {
-            let mut command = machine.command();
-            command.env("TOKEN", token);
-            let mut client = super::Client::spawn(command);
-            client.initialize();
-            client.open();
-            client
-        })
-        .into();
+    let clients = ["1", "2"].map(|token| machine.open_with("TOKEN", token));
     let host = machine.host();
     let reasons: Vec<&Value> = host["servers"]
         .as_array()
@@ -141,7 +133,8 @@ fn a_server_that_asks_back_is_kept_for_one_client() {
     let mut one = machine.start();
     one.initialize_with(&json!({"roots": {}}));
     one.open();
-    let mut other = machine.connect();
+    let mut other = machine.start();
+    other.initialize_with(&json!({"roots": {}}));
     other.open();
     assert_eq!(machine.journal().pids().len(), 1);
     let id = one.send_use("ask", "{}");
@@ -159,7 +152,9 @@ fn a_server_that_asks_back_is_kept_for_one_client() {
         (host["servers"].as_array().unwrap().len() == 2).then_some(())
     });
     assert!(apart.is_some(), "the server was separated");
-    other.use_tool("ask", "{}");
+    // Nobody answers this one.
+    other.send_use("ask", "{}");
+    machine.wait_received("tools/call", 2);
     assert_eq!(machine.journal().pids().len(), 2);
     let mut late = machine.connect();
     late.open();
@@ -221,4 +216,61 @@ fn a_changed_file_reaches_every_client() {
         .map(|it| &it["clients"])
         .collect();
     assert!(users.contains(&&json!([1, 2])), "{users:?}");
+}
+
+/// Returns the capabilities that each process of the server has learned.
+fn announced(machine: &Machine) -> Vec<Value> {
+    let received = machine.journal().received("initialize").into_iter();
+    let capabilities = received.map(|message| {
+        let message: Value = serde_json::from_str(&message.line).unwrap();
+        message["params"]["capabilities"].clone()
+    });
+    capabilities.collect()
+}
+
+#[test]
+fn clients_with_different_capabilities_share_only_what_the_user_says() {
+    let (none, roots) = (json!({}), json!({"roots": {}}));
+    let own = json!({"experimental": {"x": {}}, "extensions": {"test/x": {}}});
+    let (auto, machine_wide) = (json!({"cwd": "."}), json!({"cwd": ".", "share": "machine"}));
+    // The capabilities of two clients, and those that each server process learns.
+    let rows = [
+        (&auto, [&none, &none], vec![&none]),
+        (&auto, [&roots, &roots], vec![&roots]),
+        (&auto, [&roots, &none], vec![&roots, &none]),
+        (&auto, [&own, &own], vec![&own]),
+        (&auto, [&own, &none], vec![&own, &none]),
+        (&machine_wide, [&roots, &none], vec![&roots]),
+        // An experimental capability could mean something to one client alone.
+        (&machine_wide, [&own, &none], vec![&none]),
+    ];
+    for (keys, capabilities, learned) in rows {
+        let machine = machine(keys);
+        let clients: Vec<_> = capabilities
+            .iter()
+            .map(|capabilities| {
+                let mut client = machine.start();
+                client.initialize_with(capabilities);
+                client.open();
+                client
+            })
+            .collect();
+        let announced = announced(&machine);
+        let announced: Vec<&Value> = announced.iter().collect();
+        assert_eq!(announced, learned, "{keys} {capabilities:?}");
+        drop(clients);
+    }
+}
+
+#[test]
+fn a_server_restarts_with_the_capabilities_of_its_clients() {
+    let machine = machine(&json!({"cwd": "."}));
+    let mut client = machine.start();
+    client.initialize_with(&json!({"roots": {}}));
+    client.open();
+    machine.run(&["stop", "fs"]);
+    // The command, which declares nothing, starts the server again.
+    machine.run(&["call", "dev", "fs", "one"]);
+    let roots = json!({"roots": {}});
+    assert_eq!(announced(&machine), [roots.clone(), roots]);
 }

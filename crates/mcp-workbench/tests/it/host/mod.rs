@@ -1,12 +1,16 @@
 //! One host for all clients of a configuration.
 
 mod clients;
+mod command_line;
 mod commands;
 mod death;
 mod guide;
 mod instances;
+mod page;
 mod rendezvous;
 mod soak;
+#[cfg(feature = "otel")]
+mod telemetry;
 mod upgrades;
 
 use std::{
@@ -90,6 +94,16 @@ impl Machine {
     fn connect(&self) -> Client {
         let mut client = self.start();
         client.initialize();
+        client
+    }
+
+    /// Starts a client with a variable in its environment, and opens the toolbox.
+    fn open_with(&self, variable: &str, value: &str) -> Client {
+        let mut command = self.command();
+        command.env(variable, value);
+        let mut client = Client::spawn(command);
+        client.initialize();
+        client.open();
         client
     }
 
@@ -229,12 +243,17 @@ impl Client {
         id
     }
 
-    /// Waits for the next message. Empty lines are skipped, as clients do.
+    /// Waits for the next message.
     fn next(&mut self) -> Message {
+        Message::parse(self.next_line())
+    }
+
+    /// Waits for the next line. Empty lines are skipped, as clients do.
+    fn next_line(&mut self) -> String {
         loop {
             let line = self.lines.recv_timeout(TIMEOUT).expect("a message");
             if !line.is_empty() {
-                return Message::parse(line);
+                return line;
             }
         }
     }

@@ -41,6 +41,8 @@ fn a_hundred_clients_at_once_make_one_host() {
     let mut clients: Vec<Client> = (0..100).map(|_| machine.start()).collect();
     for client in &mut clients {
         client.initialize();
+        let log = client.stderr();
+        assert!(!log.contains("serving alone"), "{log}");
     }
     assert_eq!(host_processes(&machine).len(), 1);
     let host = machine.host();
@@ -197,8 +199,68 @@ fn strange_requests_do_not_hurt_the_host() {
         stranger.shutdown(std::net::Shutdown::Write).unwrap();
         let mut answer = String::new();
         std::io::Read::read_to_string(&mut stranger, &mut answer).unwrap();
-        assert!(answer.starts_with("{\"link\":1,"), "{answer}");
+        assert!(answer.starts_with("{\"link\":3,"), "{answer}");
     }
     assert!(!client.use_tool("one", "{}").failed());
     assert_eq!(pid(&machine.host()), machine.host_pid());
+}
+
+/// The user who may do nothing.
+const NOBODY: u32 = 65_534;
+
+#[test]
+fn another_user_is_not_trusted() {
+    let machine = machine();
+    if !rustix::process::geteuid().is_root() {
+        // Only root can act as another user. A folder of root is one of another user here.
+        let mut command = machine.command();
+        command.env("XDG_RUNTIME_DIR", "/proc/1");
+        check_alone(
+            Client::spawn(command),
+            "cannot be used as the folder of the host",
+        );
+        return;
+    }
+    // A socket of another user in our folder.
+    drop(machine.connect());
+    machine.run(&["stop"]);
+    machine.wait_clean();
+    let socket = machine.place().join("host.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    std::os::unix::fs::chown(&socket, Some(NOBODY), Some(NOBODY)).unwrap();
+    check_alone(machine.start(), "permission denied");
+    drop(listener);
+    fs::remove_file(&socket).unwrap();
+    // A client of another user beside our host.
+    let _ours = machine.connect();
+    let mut theirs = as_nobody(&machine);
+    theirs.initialize();
+    let said = theirs.stderr();
+    assert!(said.contains("serving alone"), "{said}");
+    assert!(said.contains("belongs to another user"), "{said}");
+    assert_eq!(machine.host()["clients"].as_array().unwrap().len(), 1);
+}
+
+/// Starts a client as another user, who can read everything but the folder of the host.
+fn as_nobody(machine: &Machine) -> Client {
+    let program = machine.path("program");
+    let usual = machine.command();
+    fs::copy(usual.get_program(), &program).unwrap();
+    for folder in [".", "run", "work"] {
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(machine.path(folder), mode).unwrap();
+    }
+    let config = fs::Permissions::from_mode(0o644);
+    fs::set_permissions(machine.setup.config(), config).unwrap();
+    let mut command = std::process::Command::new("setpriv");
+    let (user, group) = (format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"));
+    command.args([user.as_str(), group.as_str(), "--clear-groups"]);
+    command.arg(&program).args(usual.get_args());
+    command.current_dir(machine.path("work")).env_clear();
+    for (name, value) in usual.get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    Client::spawn(command)
 }

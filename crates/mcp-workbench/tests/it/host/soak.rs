@@ -11,7 +11,7 @@ use crate::harness::{Journal, Script, Setup, TIMEOUT, ToolResult, kill, poll, us
 
 const SERVERS: [&str; 3] = ["a", "b", "c"];
 const CLIENTS: usize = 4;
-const ROUNDS: usize = 16;
+const ROUNDS: usize = 24;
 
 /// A small generator, so that a failed run can be repeated.
 struct Random(u64);
@@ -58,10 +58,19 @@ fn executions(machine: &Machine) -> Vec<String> {
     journals.iter().flat_map(Journal::arguments).collect()
 }
 
-/// Sends a call with a mark that no other call has.
-fn send(client: &mut Client, open: &mut Open, random: &mut Random, mark: &str) {
+/// A call that is sent.
+struct SentCall<'a> {
+    /// A text that no other call has.
+    mark: &'a str,
+    /// Set if it may be one that the server does not answer.
+    may_hang: bool,
+}
+
+/// Sends a call.
+fn send(client: &mut Client, open: &mut Open, random: &mut Random, call: &SentCall<'_>) {
+    let SentCall { mark, may_hang } = *call;
     let server = SERVERS[random.below(SERVERS.len())];
-    let hangs = random.below(3) == 0;
+    let hangs = may_hang && random.below(3) == 0;
     let tool = if hangs { "hang" } else { "echo" };
     let arguments = json!({"mark": mark}).to_string();
     let id = client.send_call(
@@ -96,25 +105,58 @@ fn take_answers(client: &mut Client, open: &mut Open, marks: &BTreeMap<String, S
     }
 }
 
+/// Waits until the host has served all clients for a while. A client whose hosts end again and again at once is served
+/// alone, and then its servers are not the host's.
+fn wait_settled(machine: &Machine) {
+    let settled = poll(TIMEOUT, || {
+        let hosts = machine.hosts();
+        let clients = hosts.first()?["clients"].as_array()?.clone();
+        let is_settled = |it: &Value| it["uptimeSeconds"].as_u64() >= Some(1);
+        (clients.len() == CLIENTS && clients.iter().all(is_settled)).then_some(())
+    });
+    assert!(settled.is_some(), "{:?}", machine.hosts());
+}
+
+/// Returns whether the host is killed while calls are on their way.
+fn kills_host_at_once(round: usize) -> bool {
+    round % 2 == 1
+}
+
 #[test]
 fn nothing_is_lost_doubled_or_left_under_random_kills() {
     let machine = machine();
     let mut random = Random(7);
     let mut clients: Vec<Client> = (0..CLIENTS).map(|_| connect(&machine)).collect();
-    let mut sent = 0;
+    // The calls that have reached a server, and the number of the next mark.
+    let (mut sent, mut marked) = (0, 0);
     for round in 0..ROUNDS {
+        wait_settled(&machine);
         let mut opens: Vec<Open> = Vec::new();
         let mut all_marks = Vec::new();
         for client in &mut clients {
             let (mut open, mut marks) = (Open::default(), BTreeMap::new());
             for _ in 0..=random.below(5) {
-                let mark = format!("{round}-{sent}");
-                send(client, &mut open, &mut random, &mark);
+                let mark = format!("{round}-{marked}");
+                let call = SentCall {
+                    mark: &mark,
+                    may_hang: !kills_host_at_once(round),
+                };
+                send(client, &mut open, &mut random, &call);
                 marks.insert(client.ids.to_string(), mark);
                 sent += 1;
+                marked += 1;
             }
             opens.push(open);
             all_marks.push(marks);
+        }
+        if kills_host_at_once(round) {
+            // The calls are anywhere: not read, with their servers, or answered in part.
+            kill(machine.host_pid(), Signal::KILL);
+            for ((client, open), marks) in clients.iter_mut().zip(&mut opens).zip(&all_marks) {
+                take_answers(client, open, marks, true);
+            }
+            sent = executions(&machine).len();
+            continue;
         }
         // Everything that was sent has reached its server, so that the outcome of each call is known.
         let arrived = poll(TIMEOUT, || {
@@ -129,7 +171,7 @@ fn nothing_is_lost_doubled_or_left_under_random_kills() {
             take_answers(client, open, marks, false);
         }
         let victim = random.below(CLIENTS);
-        match round % 3 {
+        match round / 2 % 3 {
             0 => kill(machine.host_pid(), Signal::KILL),
             1 => {
                 // The waiting process of one client, whose calls end with it; then a server of the others.
