@@ -68,6 +68,8 @@ mod scripts;
 mod seal;
 mod serve;
 mod server_cache;
+mod shapes;
+mod store;
 mod sync;
 mod telemetry;
 mod toolbox;

@@ -2,9 +2,12 @@
 
 use std::{fmt::Write, path::Path, process::ExitCode};
 
+use ident::ToolName;
+
 use super::{CommandResult, configuration::load_configuration, output, shell::quoted};
 use crate::{
-    config::{Environment, LiteralPlace, Loaded, REDACTED, Server, ToolMode, Transport},
+    config::{Config, Environment, LiteralPlace, Loaded, REDACTED, Server, ToolMode, Transport},
+    downstream::ToolCache,
     lock::{Lowered, Pins},
     visible::visible,
 };
@@ -23,6 +26,9 @@ pub(super) fn run(config: Option<&Path>, environment: &Environment) -> CommandRe
         let words = pins.lowered_notice(&place, mode);
         output::remark(&format!("{}: {words}", visible(&name)));
     }
+    for remark in unknown_selects(&loaded.config) {
+        output::remark(&remark);
+    }
     if loaded.unset.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
@@ -31,6 +37,28 @@ pub(super) fn run(config: Option<&Path>, environment: &Environment) -> CommandRe
         count => format!("{count} variables are not set"),
     });
     Ok(ExitCode::FAILURE)
+}
+
+/// Returns a remark for each filter under `resultSelect` whose tool its server did not have when it was last started.
+fn unknown_selects(config: &Config) -> Vec<String> {
+    let cache = ToolCache::of(config);
+    let toolboxes = config.toolboxes.values();
+    let servers = toolboxes.flat_map(|toolbox| {
+        let servers = toolbox.servers.values();
+        servers.map(move |server| (toolbox, server))
+    });
+    let with_filters = servers.filter(|(_, server)| !server.result_select.is_empty());
+    let remarks = with_filters.flat_map(|(toolbox, server)| {
+        let tools = cache.tool_names(server);
+        let names: Vec<&str> = tools.iter().map(ToolName::as_str).collect();
+        let place = format!("{}/{}", toolbox.name, server.name);
+        let unknown = server.unknown_selects(&names);
+        let unknown = unknown.filter(|_| !names.is_empty());
+        unknown
+            .map(|it| format!("{}: {it}", visible(&place)))
+            .collect::<Vec<_>>()
+    });
+    remarks.collect()
 }
 
 fn describe(loaded: &Loaded) -> Result<String, std::fmt::Error> {

@@ -11,8 +11,8 @@ use thiserror::Error;
 
 use super::token::{self, TokenError};
 use crate::{
-    config::Environment,
-    serve::http::{AllowedHost, HttpOptions, Tokens},
+    config::{Auth, Config, Environment},
+    serve::http::{AllowedHost, HttpOptions, Offer, Tokens, Users},
 };
 
 /// HTTP options of `serve`.
@@ -44,6 +44,16 @@ pub(super) struct HttpArguments {
         value_parser = clap::value_parser!(u64).range(1..=31_536_000)
     )]
     session_timeout: u64,
+
+    /// At a signal to end, serve on for up to this long: `/ready` says no, and the end comes when no request runs
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        requires = "http",
+        default_value_t = 0,
+        value_parser = clap::value_parser!(u64).range(0..=3600)
+    )]
+    drain_timeout: u64,
 }
 
 /// Reasons for refusing to serve over HTTP.
@@ -55,6 +65,9 @@ pub(super) enum HttpError {
          hint: remove --no-auth, or listen at 127.0.0.1"
     )]
     Exposed(SocketAddr),
+    /// Everybody, and only the users of the authorization server.
+    #[error("--no-auth contradicts `auth` of the configuration\n  hint: remove one of the two")]
+    Contradiction,
     /// The token is short enough to be guessed.
     #[error(
         "refusing a token of length {length} at {address}, which others can reach: it can be guessed\n  \
@@ -84,28 +97,53 @@ impl HttpArguments {
     /// Returns the options for HTTP, or `None` if `--http` is not given.
     pub(super) fn options(
         self,
+        config: &Config,
         environment: &Environment,
     ) -> Result<Option<HttpOptions>, HttpError> {
         let Some(address) = self.http else {
             return Ok(None);
         };
+        let users = config
+            .auth
+            .as_ref()
+            .map(|auth| Box::new(users(auth, config)));
         // Without a token, everybody who can reach the address could use the servers.
         let tokens = if self.no_auth {
+            if users.is_some() {
+                return Err(HttpError::Contradiction);
+            }
             if !address.ip().is_loopback() {
                 return Err(HttpError::Exposed(address));
             }
             None
+        } else if users.is_some() {
+            // The users have their own tokens, so none is generated.
+            token::given(self.token_file.as_deref(), environment)?
         } else {
-            let tokens = token::tokens(self.token_file.as_deref(), environment)?;
-            check_length(&tokens, address)?;
-            Some(tokens)
+            Some(token::tokens(self.token_file.as_deref(), environment)?)
         };
+        if let Some(tokens) = &tokens {
+            check_length(tokens, address)?;
+        }
         Ok(Some(HttpOptions {
             address,
             hosts: self.allow_host,
             tokens,
+            users,
             session_timeout: Duration::from_secs(self.session_timeout),
+            drain_timeout: Duration::from_secs(self.drain_timeout),
+            offer: Offer::Mcp,
         }))
+    }
+}
+
+/// Returns the users of an authorization server, and the clients of the configuration that they can be.
+fn users(auth: &Auth, config: &Config) -> Users {
+    let clients = config.clients.iter();
+    let clients = clients.filter_map(|(name, it)| Some((name.clone(), it.claims.clone()?)));
+    Users {
+        auth: auth.clone(),
+        clients: clients.collect(),
     }
 }
 

@@ -12,8 +12,9 @@ use super::{
     CommandResult,
     check::server_target,
     configuration::{choose_toolbox, load_configuration},
+    host::Sharing,
     output,
-    probe::{ProbeResult, probe_servers, with_workbench},
+    probe::{ProbeResult, probe_others, with_workbench},
     terminal::{Column, Ink, OutputStyle, Progress, Table, count, cut},
 };
 use crate::{
@@ -34,7 +35,7 @@ pub(super) struct ListArguments {
     /// Only this toolbox
     toolbox: Option<String>,
 
-    /// Start the servers and list their tools
+    /// Start the servers and list their tools; those of a shared host are not started again
     #[arg(long)]
     tools: bool,
 
@@ -54,8 +55,9 @@ pub(super) fn run(
     let listing = Listing::of(&config);
     let listing = if arguments.tools {
         let progress = Progress::on_stderr(environment, "starting servers");
+        let sharing = Sharing::of(&config, environment);
         let found = with_workbench(config, async |workbench| {
-            probe_servers(&workbench, None, &progress).await
+            probe_others(&workbench, None, sharing.as_ref(), &progress).await
         })?;
         // The servers are listed in the order of the file, whatever the order in which they came up.
         listing.with_tools(&found)

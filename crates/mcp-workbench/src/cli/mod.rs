@@ -21,6 +21,7 @@ mod log;
 mod man;
 mod oauth;
 mod output;
+mod part;
 mod permissions;
 mod probe;
 mod reload;
@@ -48,7 +49,7 @@ use std::{
 };
 
 use ::demo::DemoServer;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum, error::ErrorKind};
 use tracing::level_filters::LevelFilter;
 
 use self::switch::Switch;
@@ -84,6 +85,9 @@ struct Arguments {
     /// Append log lines to this file instead of stderr. At 10 MiB it is renamed to FILE.1
     #[arg(long, value_name = "FILE", global = true)]
     log_file: Option<PathBuf>,
+    /// Serve only what this client of the configuration may use
+    #[arg(long = "as", value_name = "NAME")]
+    client: Option<String>,
 
     #[command(subcommand)]
     command: Option<Command>,
@@ -129,9 +133,9 @@ enum Command {
     Allow(allow::AllowArguments),
     /// Show the audit log of tool calls
     Log(log::LogArguments),
-    /// Open a page that shows servers, calls and approvals of the workbench that serves over HTTP
+    /// Open a page that shows servers, calls and approvals of the host or of the workbench that serves over HTTP
     Ui(ui::UiArguments),
-    /// Show and steer the workbench that serves over HTTP, like the page does
+    /// Show and steer the host or the workbench that serves over HTTP, like the page does
     Live(live::LiveArguments),
     /// Review and approve changes to servers and tools
     Trust(trust::TrustArguments),
@@ -235,6 +239,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return output::usage(&usage::with_suggestion(error)),
     };
+    let may_serve = matches!(&arguments.command, None | Some(Command::Serve(_)));
+    if arguments.client.is_some() && !may_serve {
+        let error = Arguments::command().error(
+            ErrorKind::ArgumentConflict,
+            "--as is an option of serving: `mcp-workbench --as NAME`, or `mcp-workbench serve --as NAME`",
+        );
+        return output::usage(&error);
+    }
     let colour = environment
         .variable("NO_COLOR")
         .is_none_or(std::ffi::OsStr::is_empty);
@@ -256,7 +268,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let config = arguments.config.as_deref();
     let done = match arguments.command {
-        None => serve::run_stdio(config, &environment),
+        None => serve::run_stdio(config, arguments.client, &environment),
+        Some(Command::Serve(serve)) => serve::run(config, serve, arguments.client, &environment),
         Some(command) => run(command, config, &environment),
     };
     match done {
@@ -267,7 +280,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn run(command: Command, config: Option<&Path>, environment: &Environment) -> CommandResult {
     match command {
-        Command::Serve(arguments) => serve::run(config, arguments, environment),
+        Command::Serve(arguments) => serve::run(config, arguments, None, environment),
         Command::Init(arguments) => init::run(config, &arguments, environment),
         Command::Import(arguments) => import::run(config, &arguments, environment),
         Command::Install(arguments) => install::run(config, &arguments, environment),
@@ -286,8 +299,8 @@ fn run(command: Command, config: Option<&Path>, environment: &Environment) -> Co
         Command::Permissions(arguments) => permissions::run(config, &arguments, environment),
         Command::Allow(arguments) => allow::run(config, &arguments, environment),
         Command::Log(arguments) => log::run(config, &arguments, environment),
-        Command::Ui(arguments) => ui::run(&arguments, environment),
-        Command::Live(arguments) => live::run(&arguments, environment),
+        Command::Ui(arguments) => ui::run(config, &arguments, environment),
+        Command::Live(arguments) => live::run(config, &arguments, environment),
         Command::Trust(arguments) => trust::run(config, &arguments, environment),
         Command::Login(arguments) => oauth::login(config, &arguments, environment),
         Command::Logout(arguments) => oauth::logout(config, &arguments, environment),

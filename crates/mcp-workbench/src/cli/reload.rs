@@ -8,8 +8,8 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::{
-    configuration::{ConfigurationError, UnknownName, load_file_again},
-    serve::show_natively,
+    configuration::{ConfigurationError, load_file_again},
+    part::{PartError, ServedPart},
 };
 #[cfg(unix)]
 use crate::downstream::ViewId;
@@ -28,8 +28,8 @@ const FIRST_CHECK_DELAY: Duration = Duration::from_millis(250);
 pub(super) struct Source {
     pub(super) file: PathBuf,
     pub(super) environment: Environment,
-    /// The toolbox of `--native`.
-    pub(super) native: Option<String>,
+    /// The part of the file that is served.
+    pub(super) part: ServedPart,
     /// The fingerprint of the file content that was loaded.
     pub(super) fingerprint: Fingerprint,
 }
@@ -44,9 +44,9 @@ enum ReloadError {
     NoThread(#[from] io::Error),
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
-    /// The toolbox of `--native` is not in it.
+    /// The client or the toolbox that is served is not in it.
     #[error(transparent)]
-    Native(#[from] UnknownName),
+    Part(#[from] PartError),
     /// It is valid, but cannot be applied to the running workbench.
     #[error(transparent)]
     Apply(#[from] ApplyConfigError),
@@ -57,8 +57,9 @@ impl Source {
     async fn load(self: &Arc<Self>) -> Result<Loaded, ReloadError> {
         let source = Arc::clone(self);
         run_blocking(move || {
-            let loaded = load_file_again(&source.file, &source.environment)?;
-            Ok(show_natively(loaded, source.native.as_deref())?)
+            let mut loaded = load_file_again(&source.file, &source.environment)?;
+            loaded.config = source.part.of(loaded.config)?;
+            Ok(loaded)
         })
         .await?
     }
@@ -81,9 +82,7 @@ pub(super) async fn follow_all(
     let mut reloaders: Vec<Reloader> = Vec::new();
     loop {
         let mut watch = watch_all(&mut reloaders);
-        for reloader in &mut reloaders {
-            reloader.check().await;
-        }
+        check_all(&mut reloaders).await;
         tokio::select! {
             change = following.recv() => {
                 let Some(change) = change else { return };
@@ -94,11 +93,7 @@ pub(super) async fn follow_all(
                 }
             }
             () = changed(watch.as_mut()) => {}
-            () = signal.next() => {
-                for reloader in &mut reloaders {
-                    reloader.reload_all().await;
-                }
-            }
+            () = signal.next() => reload_all(&mut reloaders).await,
         }
     }
 }
@@ -116,32 +111,64 @@ async fn take_following(change: Following, reloaders: &mut Vec<Reloader>) {
 }
 
 /// Watches the files of several workbenches, as far as watching is on.
-#[cfg(unix)]
 fn watch_all(reloaders: &mut [Reloader]) -> Option<FileWatch> {
     let watching = reloaders.iter().filter(|it| it.is_watching());
     let mut files: Vec<PathBuf> = watching.flat_map(Reloader::watched_files).collect();
     files.sort_unstable();
     files.dedup();
-    (!files.is_empty()).then(|| FileWatch::new(files))
+    if files.is_empty() {
+        return None;
+    }
+    let watch = FileWatch::new(files);
+    if watch.is_polled() && cfg!(target_os = "linux") {
+        let first = reloaders.first_mut();
+        if first.is_some_and(|it| !std::mem::replace(&mut it.is_polling_reported, true)) {
+            tracing::warn!(
+                "file change notifications are not available; checking files every 2 s instead"
+            );
+        }
+    }
+    Some(watch)
 }
 
-/// Applies changes until the workbench shuts down.
-pub(super) async fn follow(workbench: Arc<Workbench>, source: Source, mut signal: ReloadSignal) {
-    let mut reloader = Reloader::new(Arc::clone(&workbench), source);
+async fn check_all(reloaders: &mut [Reloader]) {
+    for reloader in reloaders {
+        reloader.check().await;
+    }
+}
+
+async fn reload_all(reloaders: &mut [Reloader]) {
+    for reloader in reloaders {
+        reloader.reload_all().await;
+    }
+}
+
+/// Applies changes to workbenches with one configuration file until they shut down, which they do together.
+pub(super) async fn follow(following: Vec<(Arc<Workbench>, Source)>, mut signal: ReloadSignal) {
+    let Some((workbench, _)) = following.first() else {
+        return;
+    };
+    let workbench = Arc::clone(workbench);
+    let reloaders = following.into_iter();
+    let mut reloaders: Vec<Reloader> = reloaders
+        .map(|(workbench, source)| Reloader::new(workbench, source))
+        .collect();
     tokio::select! {
         () = workbench.announcing_stopped() => return,
         () = async {
-            reloader.record_env_files().await;
+            for reloader in &mut reloaders {
+                reloader.record_env_files().await;
+            }
             sleep(FIRST_CHECK_DELAY).await;
         } => {}
     }
     loop {
         // The watch starts before the check, so that no change falls between the two.
         // A new watch per round, because the set of files may have changed with the configuration.
-        let mut watch = reloader.watch();
+        let mut watch = watch_all(&mut reloaders);
         tokio::select! {
             () = workbench.announcing_stopped() => return,
-            () = reloader.check() => {}
+            () = check_all(&mut reloaders) => {}
         }
         let is_requested = tokio::select! {
             () = workbench.announcing_stopped() => return,
@@ -151,7 +178,7 @@ pub(super) async fn follow(workbench: Arc<Workbench>, source: Source, mut signal
         if is_requested {
             tokio::select! {
                 () = workbench.announcing_stopped() => return,
-                () = reloader.reload_all() => {}
+                () = reload_all(&mut reloaders) => {}
             }
         }
     }
@@ -217,21 +244,6 @@ impl Reloader {
     /// Returns true if changes are detected without a signal.
     fn is_watching(&self) -> bool {
         self.is_plain && self.workbench.config().watch
-    }
-
-    /// Watches the files, if watching is on.
-    fn watch(&mut self) -> Option<FileWatch> {
-        if !self.is_watching() {
-            return None;
-        }
-        let watch = FileWatch::new(self.watched_files());
-        if watch.is_polled() && cfg!(target_os = "linux") && !self.is_polling_reported {
-            tracing::warn!(
-                "file change notifications are not available; checking files every 2 s instead"
-            );
-            self.is_polling_reported = true;
-        }
-        Some(watch)
     }
 
     /// Returns the files that are watched: those of the configuration, and the lock file.

@@ -16,16 +16,18 @@ use thiserror::Error;
 use super::{
     CommandResult,
     configuration::{choose_toolbox, load_configuration},
+    host::Sharing,
     output,
-    probe::{ShellClient, probe_servers, with_workbench},
+    probe::{ShellClient, probe_others, with_workbench},
     terminal::Progress,
 };
 use crate::{
-    call::{CallContext, ReportedProgress},
+    call::{CallContext, CallReports},
     config::{Environment, ToolMode},
     meta::{DEFAULT_TIMEOUT_S, MAX_CODE_CHARACTERS, MAX_TIMEOUT_S, declarations, run_script},
     scripts::StartError,
     visible::escaped,
+    workbench::count,
 };
 
 /// The exit code for a script that failed.
@@ -92,8 +94,9 @@ pub(super) fn run(
     config.auto_open = true;
     let Some(code) = code else {
         let progress = Progress::on_stderr(environment, "starting servers");
+        let sharing = Sharing::of(&config, environment);
         let text = with_workbench(config, async |workbench| {
-            probe_servers(&workbench, None, &progress).await;
+            probe_others(&workbench, None, sharing.as_ref(), &progress).await;
             declarations(&workbench)
         })?;
         output::data(&text);
@@ -105,8 +108,7 @@ pub(super) fn run(
         client: Arc::new(ShellClient::caller(progress.clone(), !has_stdin)),
         meta: None,
         retry: None,
-        progress: ReportedProgress::default(),
-        span: None,
+        reports: CallReports::default(),
     };
     let limit = Duration::from_secs(arguments.timeout);
     let report = with_workbench(config, async |workbench| {
@@ -121,6 +123,13 @@ pub(super) fn run(
     } else if let Some(value) = value {
         for line in &report.logs {
             output::remark(line);
+        }
+        if let Some(hint) = report.unfinished() {
+            output::remark(&hint);
+        }
+        if !report.emitted.is_empty() {
+            let parts = count(report.emitted.len(), "emitted part");
+            output::remark(&format!("{parts} not shown here: use --json"));
         }
         output::raw(&format!("{}\n", escaped(&shown(value))));
     } else {

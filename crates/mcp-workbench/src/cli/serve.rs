@@ -9,24 +9,31 @@ use std::{
 };
 
 use clap::Args;
+use ident::ClientName;
+use indexmap::IndexMap;
+use thiserror::Error;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     CommandResult,
-    configuration::{ConfigurationError, UnknownName, load_configuration},
+    configuration::{ConfigurationError, load_configuration},
     demo::{self, program},
-    host,
+    host::{self, Attached},
     http::{HttpArguments, HttpError},
     output,
+    part::{PartError, Served, ServedPart},
     reload::{self, ReloadSignal, Source},
     signals::Signals,
     ui::{Api, PageRecord, WorkbenchPage},
 };
+#[cfg(unix)]
+use crate::serve::attached::{self, UnfinishedSession};
 use crate::{
-    config::{Environment, Loaded, ToolMode, parse},
+    config::{Environment, Loaded, parse},
+    oauth::CredentialOwner,
     otel::Telemetry,
     serve::{
-        http::{ENDPOINT_PATH, HttpListener, HttpOptions, Page},
+        http::{ENDPOINT_PATH, HttpListener, HttpOptions, Page, Tokens, Workbenches},
         stdio::{self, ServeEnd},
     },
     workbench::Workbench,
@@ -60,26 +67,59 @@ pub(super) struct ServeArguments {
     #[arg(long)]
     alone: bool,
 
+    /// Serve only what this client of the configuration may use
+    #[arg(long = "as", value_name = "NAME", conflicts_with = "demo")]
+    client: Option<String>,
+
     #[command(flatten)]
     http: HttpArguments,
 }
 
-/// Serves the configuration over stdin and stdout.
-pub(super) fn run_stdio(config: Option<&Path>, environment: &Environment) -> CommandResult {
+/// Serves the configuration over stdin and stdout, as one of its clients if `client` is given.
+pub(super) fn run_stdio(
+    config: Option<&Path>,
+    client: Option<String>,
+    environment: &Environment,
+) -> CommandResult {
     let loaded = load(config, environment)?;
-    if loaded.config.shared
-        && let Some(done) = host::attach(&loaded, environment, None)
-    {
-        return done;
+    let part = ServedPart {
+        client,
+        native: None,
+    };
+    // An unknown name is refused here, before a host is asked.
+    let served = Served::new(&loaded, part.clone(), Some(environment))?;
+    let mut transport = Transport::Stdio;
+    if loaded.config.shared {
+        match serve_in_host(&loaded, environment, &part) {
+            InHost::Ended(code) => return Ok(code),
+            InHost::Alone(alone) => transport = alone,
+        }
     }
-    let source = source(&loaded, environment, None);
-    serve(loaded, Some(source), Transport::Stdio, environment)
+    serve(&loaded, served, transport, environment)
 }
 
-/// Serves according to the arguments.
+/// The result of serving a client in the host.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
+enum InHost {
+    Ended(ExitCode),
+    /// The client is to be served by this process.
+    Alone(Transport),
+}
+
+fn serve_in_host(loaded: &Loaded, environment: &Environment, part: &ServedPart) -> InHost {
+    match host::attach(loaded, environment, part) {
+        Attached::Ended(code) => InHost::Ended(code),
+        Attached::Alone => InHost::Alone(Transport::Stdio),
+        #[cfg(unix)]
+        Attached::Continue(session) => InHost::Alone(Transport::Continued(session)),
+    }
+}
+
+/// Serves according to the arguments; `client` is the `--as` before the command.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: ServeArguments,
+    client: Option<String>,
     environment: &Environment,
 ) -> CommandResult {
     let (loaded, source) = if arguments.demo {
@@ -91,39 +131,65 @@ pub(super) fn run(
         loaded.config.lock = None;
         (loaded, None)
     } else {
-        let loaded = load(config, environment)?;
-        let source = source(&loaded, environment, arguments.native.clone());
-        (loaded, Some(source))
+        (load(config, environment)?, Some(environment))
     };
-    let loaded = show_natively(loaded, arguments.native.as_deref())?;
+    let part = ServedPart {
+        client: arguments.client.or(client),
+        native: arguments.native,
+    };
+    let served = Served::new(&loaded, part.clone(), source)?;
     // Checked before the workbench starts, so that a refused option leaves nothing running.
-    let options = arguments.http.options(environment)?;
-    let transport = options.map_or(Transport::Stdio, Transport::Http);
+    let options = arguments.http.options(&loaded.config, environment)?;
+    let mut transport = match options {
+        Some(options) => Transport::Http {
+            clients: token_clients(&options, &loaded, &part, source)?,
+            options,
+        },
+        None => Transport::Stdio,
+    };
     let is_shared = !arguments.alone && (arguments.shared || loaded.config.shared);
-    if matches!(transport, Transport::Stdio)
-        && source.is_some()
-        && is_shared
-        && let Some(done) = host::attach(&loaded, environment, arguments.native)
-    {
-        return done;
+    if matches!(transport, Transport::Stdio) && source.is_some() && is_shared {
+        match serve_in_host(&loaded, environment, &part) {
+            InHost::Ended(code) => return Ok(code),
+            InHost::Alone(alone) => transport = alone,
+        }
     }
-    serve(loaded, source, transport, environment)
+    serve(&loaded, served, transport, environment)
 }
 
-/// Returns the source of a configuration, for reloading it.
-fn source(loaded: &Loaded, environment: &Environment, native: Option<String>) -> Source {
-    Source {
-        file: loaded.config.file.clone(),
-        environment: environment.clone(),
-        native,
-        fingerprint: loaded.fingerprint,
+/// Returns the parts of the clients that have tokens, or that users can be.
+fn token_clients(
+    options: &HttpOptions,
+    loaded: &Loaded,
+    part: &ServedPart,
+    environment: Option<&Environment>,
+) -> Result<IndexMap<ClientName, Served>, PartError> {
+    let mut served = IndexMap::new();
+    let of_tokens = options.tokens.iter().flat_map(Tokens::clients).flatten();
+    let of_users = options.users.iter().flat_map(|users| &users.clients);
+    for name in of_tokens.chain(of_users.map(|(name, _)| name)) {
+        let part = ServedPart {
+            client: Some(name.as_str().to_owned()),
+            ..part.clone()
+        };
+        if !served.contains_key(name) {
+            served.insert(name.clone(), Served::new(loaded, part, environment)?);
+        }
     }
+    Ok(served)
 }
 
 /// The transport that clients connect by.
 enum Transport {
     Stdio,
-    Http(HttpOptions),
+    /// Stdin and stdout, from where a host has left them.
+    #[cfg(unix)]
+    Continued(UnfinishedSession),
+    Http {
+        options: HttpOptions,
+        /// The parts of the clients that have tokens.
+        clients: IndexMap<ClientName, Served>,
+    },
 }
 
 fn load(config: Option<&Path>, environment: &Environment) -> Result<Loaded, ConfigurationError> {
@@ -132,28 +198,14 @@ fn load(config: Option<&Path>, environment: &Environment) -> Result<Loaded, Conf
     Ok(loaded)
 }
 
-/// Selects native mode for the toolbox that the command line names.
-pub(super) fn show_natively(
-    mut loaded: Loaded,
-    toolbox: Option<&str>,
-) -> Result<Loaded, UnknownName> {
-    let Some(name) = toolbox else {
-        return Ok(loaded);
-    };
-    let Some((name, _)) = loaded.config.toolboxes.get_key_value(name) else {
-        return Err(UnknownName::toolbox(name, &loaded.config));
-    };
-    loaded.config.tool_mode = ToolMode::Native(name.clone());
-    Ok(loaded)
-}
-
+/// Serves a configuration.
 fn serve(
-    loaded: Loaded,
-    source: Option<Source>,
+    loaded: &Loaded,
+    served: Served,
     transport: Transport,
     environment: &Environment,
 ) -> CommandResult {
-    log_problems(&loaded);
+    log_problems(loaded);
     if matches!(transport, Transport::Stdio) && io::stdin().is_terminal() {
         output::remark(ON_A_TERMINAL);
     }
@@ -162,26 +214,36 @@ fn serve(
         .enable_all()
         .build()?;
     let done = runtime.block_on(async {
-        let workbench = Workbench::new(Arc::new(loaded.config));
+        // A client over HTTP may be anybody; users get workbenches of their own.
+        let owner = match &transport {
+            Transport::Http { .. } => CredentialOwner::Nobody,
+            _ => CredentialOwner::Machine,
+        };
+        let workbench = Workbench::new(Arc::new(served.config), owner);
         let telemetry = Telemetry::start(environment, workbench.observed())?;
-        // The demo has no file to reload.
-        if let Some(source) = source {
-            let signal = ReloadSignal::listen()?;
-            let following = reload::follow(Arc::clone(&workbench), source, signal);
-            workbench.spawn(following);
+        let mut following = Vec::new();
+        if let Some(source) = served.source {
+            following.push((Arc::clone(&workbench), source));
         }
+        let serving = match transport {
+            Transport::Stdio => Serving::Stdio(Arc::clone(&workbench)),
+            #[cfg(unix)]
+            Transport::Continued(session) => Serving::Continued(Arc::clone(&workbench), session),
+            Transport::Http { options, clients } => {
+                let everybody = Arc::clone(&workbench);
+                let workbenches = beside(everybody, clients, &mut following);
+                Serving::Http(options, workbenches)
+            }
+        };
+        let signal = ReloadSignal::listen()?;
+        workbench.spawn(reload::follow(following, signal));
         // The handlers are installed before any server can start, so that no signal leaves a process behind.
         let mut signals = Signals::listen()?;
         let stop = CancellationToken::new();
         // Serving runs in a task of its own: whenever the future passed to `block_on` is woken, the runtime
         // polls all events first, which is a system call.
         let stopped = stop.clone().cancelled_owned();
-        let serving = TaskTracker::new().spawn(serve_over(
-            transport,
-            workbench,
-            environment.clone(),
-            stopped,
-        ));
+        let serving = TaskTracker::new().spawn(serve_over(serving, environment.clone(), stopped));
         let second_signal = async {
             signals.next().await;
             stop.cancel();
@@ -210,19 +272,65 @@ pub(super) fn log_problems(loaded: &Loaded) {
     }
 }
 
+fn exit_code(end: ServeEnd) -> ExitCode {
+    match end {
+        ServeEnd::Closed => ExitCode::SUCCESS,
+        ServeEnd::Unread => ExitCode::from(EXIT_UNREAD),
+    }
+}
+
+/// Reasons why nothing is served.
+#[derive(Debug, Error)]
+enum ServeError {
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    #[cfg(unix)]
+    #[error("the session cannot be continued without a host: {0}")]
+    NotContinued(io::Error),
+}
+
+/// Creates the workbenches of the clients that have tokens, next to that of everybody.
+fn beside(
+    everybody: Arc<Workbench>,
+    clients: IndexMap<ClientName, Served>,
+    following: &mut Vec<(Arc<Workbench>, Source)>,
+) -> Workbenches {
+    let clients = clients.into_iter().map(|(name, served)| {
+        let workbench = everybody.beside(Arc::new(served.config));
+        if let Some(source) = served.source {
+            following.push((Arc::clone(&workbench), source));
+        }
+        (name, workbench)
+    });
+    Workbenches {
+        clients: clients.collect(),
+        others: None,
+        everybody,
+    }
+}
+
+/// The workbenches with their transport.
+enum Serving {
+    Stdio(Arc<Workbench>),
+    #[cfg(unix)]
+    Continued(Arc<Workbench>, UnfinishedSession),
+    Http(HttpOptions, Workbenches),
+}
+
 /// Serves until `stop` is ready or the only client disconnects.
 async fn serve_over(
-    transport: Transport,
-    workbench: Arc<Workbench>,
+    serving: Serving,
     environment: Environment,
     stop: impl Future<Output = ()>,
-) -> Result<ExitCode, HttpError> {
-    match transport {
-        Transport::Stdio => Ok(match stdio::serve(workbench, stop).await {
-            ServeEnd::Closed => ExitCode::SUCCESS,
-            ServeEnd::Unread => ExitCode::from(EXIT_UNREAD),
-        }),
-        Transport::Http(options) => {
+) -> Result<ExitCode, ServeError> {
+    match serving {
+        Serving::Stdio(workbench) => Ok(exit_code(stdio::serve(workbench, stop).await)),
+        #[cfg(unix)]
+        Serving::Continued(workbench, session) => {
+            let ended = attached::serve_alone(workbench, session, stop).await;
+            Ok(exit_code(ended.map_err(ServeError::NotContinued)?))
+        }
+        Serving::Http(options, workbenches) => {
             let address = options.address;
             let bound = HttpListener::bind(options).await;
             let listener = bound.map_err(|error| HttpError::Bind { address, error })?;
@@ -233,11 +341,11 @@ async fn serve_over(
                 .is_loopback()
                 .then(|| PageRecord::write(address, &environment));
             let page = record.as_ref().map(|record| {
-                let api = Api::new(Arc::clone(&workbench), &environment);
+                let api = Api::new(&workbenches, &environment);
                 Arc::new(WorkbenchPage::new(record.key(), api)) as Arc<dyn Page>
             });
             output::remark(&format!("listening on http://{address}{ENDPOINT_PATH}"));
-            listener.serve(workbench, page, stop).await;
+            listener.serve(workbenches, page, stop).await;
             Ok(ExitCode::SUCCESS)
         }
     }

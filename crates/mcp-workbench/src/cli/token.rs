@@ -47,20 +47,32 @@ pub(super) enum TokenError {
 
 /// Returns the valid tokens: from the file of `--token-file`, from the variable, or the generated one.
 pub(super) fn tokens(file: Option<&Path>, environment: &Environment) -> Result<Tokens, TokenError> {
+    match given(file, environment)? {
+        Some(tokens) => Ok(tokens),
+        None => own(&state_file(environment).ok_or(TokenError::NoStateDirectory)?),
+    }
+}
+
+/// Returns the tokens from the file of `--token-file`, or from the variable.
+pub(super) fn given(
+    file: Option<&Path>,
+    environment: &Environment,
+) -> Result<Option<Tokens>, TokenError> {
     if let Some(file) = file {
         let file = environment.absolute(file);
         if is_exposed(&file) {
             tracing::warn!("{}: other users can read this file", file.display());
         }
-        return read(&file);
+        return read(&file).map(Some);
     }
     if let Some(value) = environment.variable(TOKEN_VARIABLE) {
         let value = value
             .to_str()
             .ok_or(TokenError::Variable(InvalidTokens::NotVisible))?;
-        return Tokens::parse(value).map_err(TokenError::Variable);
+        let tokens = Tokens::parse(value).map_err(TokenError::Variable)?;
+        return Ok(Some(tokens));
     }
-    own(&state_file(environment).ok_or(TokenError::NoStateDirectory)?)
+    Ok(None)
 }
 
 /// Returns the generated token, and generates it at the first start.

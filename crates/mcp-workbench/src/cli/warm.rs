@@ -13,8 +13,9 @@ use serde::Serialize;
 use super::{
     CommandResult,
     configuration::{UnknownName, load_configuration},
+    host::Sharing,
     output,
-    probe::{ProbeResult, probe_servers, with_workbench},
+    probe::{ProbeResult, probe_others, with_workbench},
     terminal::{Ink, OutputStyle, Progress, count},
 };
 use crate::{
@@ -45,8 +46,9 @@ pub(super) fn run(
     choose(&mut config, &arguments.toolboxes)?;
     let (file, cache) = (config.file.clone(), ToolCache::of(&config));
     let progress = Progress::on_stderr(environment, "starting servers");
+    let sharing = Sharing::of(&config, environment);
     let servers = with_workbench(config, async |workbench| {
-        let found = probe_servers(&workbench, None, &progress).await;
+        let found = probe_others(&workbench, None, sharing.as_ref(), &progress).await;
         // The handles outlive the workbench, because the cache is written while the servers stop.
         let handles = found.into_iter().map(|probed| {
             let toolbox = workbench.toolbox(probed.toolbox.as_str());

@@ -1,6 +1,8 @@
 //! `call`: calls one tool from the shell, as `use_tool` does. Only its server is started.
 
 mod arguments;
+#[cfg(unix)]
+mod hosted;
 mod result;
 mod save;
 
@@ -27,14 +29,17 @@ use super::{
     CommandResult,
     configuration::{choose_server, load_configuration},
     output,
-    probe::{ShellClient, wait_for_cancellation, with_workbench},
+    part::ServedPart,
+    probe::{ProbeError, ShellClient, wait_for_cancellation, with_workbench},
     terminal::{OutputStyle, Progress},
 };
 use crate::{
     alarm::timeout,
-    call::{CallContext, ClientHandle, ReportedProgress},
-    config::{Environment, ToolMode},
+    budget::Selection,
+    call::{CallContext, CallReports, ClientHandle},
+    config::{Config, Environment, ToolMode},
     downstream::{Phase, ServerHandle, Urgency},
+    jq::{Filter, FilterError},
     meta::{self, MetaTool},
     visible::{escaped, visible},
     workbench::{CallReply, Mode, Select, ToolCall, ToolNames, Workbench},
@@ -64,9 +69,17 @@ pub(super) struct CallArguments {
     #[arg(long)]
     json: bool,
 
+    /// Print what this jq filter selects from the result: from its structured content, or from its text if that is JSON
+    #[arg(long, value_name = "FILTER", conflicts_with_all = ["json", "output"])]
+    select: Option<String>,
+
     /// Save the first image, audio clip or file of the result here and further ones beside it; without any, the text
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Call as this client of the configuration
+    #[arg(long = "as", value_name = "NAME")]
+    client: Option<String>,
 
     /// Time limit for the start of the server and the call together
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
@@ -85,6 +98,8 @@ enum CallCommandError {
     /// The server answered with a JSON-RPC error.
     #[error("the server refused the call: {}", visible(.0.as_str()))]
     Refused(RawJson),
+    #[error("--select: {0}")]
+    Filter(#[from] FilterError),
 }
 
 /// The outcome of a call.
@@ -99,6 +114,18 @@ pub(in crate::cli) enum CallOutcome {
     Arguments(ArgumentError),
 }
 
+/// The part of an outcome that is printed.
+enum Printed {
+    Whole(CallOutcome),
+    /// The part of the result that a filter selects.
+    Selected(String),
+    /// The whole result, and the reason why the filter selects nothing.
+    NotSelected {
+        result: RawJson,
+        reason: String,
+    },
+}
+
 /// Calls the tool and prints its result.
 pub(super) fn run(
     config: Option<&Path>,
@@ -110,44 +137,97 @@ pub(super) fn run(
         Err(error) => return Ok(wrong_arguments(&error)),
     };
     // Everything that can fail is checked before the call, which may have side effects.
+    let filter = arguments.select.as_deref().map(Filter::new).transpose();
+    let filter = filter.map_err(CallCommandError::from)?;
     let target = arguments
         .output
         .as_deref()
         .map(|file| OutputFile::new(&environment.absolute(file)))
         .transpose()?;
-    let mut config = load_configuration(config, environment)?.config;
-    // Only the server of the call is started.
-    choose_server(&mut config, &arguments.toolbox, &arguments.server)?;
-    config.tool_mode = ToolMode::Proxy;
+    let mut loaded = load_configuration(config, environment)?;
     let tool = identifier(arguments);
     let progress = Progress::on_stderr(environment, &format!("calling {}", ShownTool(&tool)));
     // If stdin held the arguments, it cannot also answer questions of the server.
-    let shell = ShellClient::caller(progress.clone(), !given.took_stdin());
+    let shell = Arc::new(ShellClient::caller(progress.clone(), !given.took_stdin()));
     let limit = arguments.timeout.map(Duration::from_secs);
-    let mut notices = Vec::new();
-    let outcome = with_workbench(config, async |workbench| {
-        let place = tool.clone();
-        let call = call(&workbench, tool, given, Arc::new(shell));
-        let call = progress.during(call);
-        let in_time = match limit {
-            Some(limit) => timeout(limit, call).await.ok(),
-            None => Some(call.await),
-        };
-        if in_time.is_none() {
-            // Gives the server time to receive the cancellation.
-            wait_for_cancellation().await;
-        }
-        notices = notices_of(&workbench, &place).unwrap_or_default();
-        in_time
-    })?;
-    for notice in notices {
+    let wanted = WantedCall {
+        tool,
+        given,
+        shell,
+        limit,
+        progress,
+    };
+    let part = ServedPart {
+        client: arguments.client.clone(),
+        native: None,
+    };
+    loaded.config = part.of(loaded.config)?;
+    // Only the server of the call is started.
+    choose_server(&mut loaded.config, &arguments.toolbox, &arguments.server)?;
+    #[cfg(unix)]
+    let ended = match hosted::find(&loaded, environment, &part, &wanted.tool) {
+        Some(host) => hosted::call(host, wanted, &loaded.config)?,
+        None => call_alone(wanted, loaded.config.clone())?,
+    };
+    #[cfg(not(unix))]
+    let ended = call_alone(wanted, loaded.config.clone())?;
+    for notice in ended.notices {
         output::remark(&notice);
     }
-    let Some(outcome) = outcome else {
+    let Some(outcome) = ended.outcome else {
         let seconds = arguments.timeout.unwrap_or_default();
         return Err(CallCommandError::Timeout(seconds).into());
     };
-    show(outcome, arguments.json, target, environment)
+    let printed = match filter {
+        Some(filter) => with_workbench(loaded.config, async |workbench| {
+            select(&workbench, &filter, outcome).await
+        })?,
+        None => Printed::Whole(outcome),
+    };
+    show(printed, arguments.json, target, environment)
+}
+
+/// The call that the command line asks for.
+struct WantedCall {
+    tool: ToolIdentifier,
+    given: ArgumentInput,
+    shell: Arc<ShellClient>,
+    limit: Option<Duration>,
+    progress: Progress,
+}
+
+/// The end of a call.
+struct EndedCall {
+    /// `None` if it timed out.
+    outcome: Option<CallOutcome>,
+    /// The notices about the tool list of the server.
+    notices: Vec<String>,
+}
+
+/// Calls the tool with a server of this process.
+fn call_alone(wanted: WantedCall, mut config: Config) -> Result<EndedCall, ProbeError> {
+    config.tool_mode = ToolMode::Proxy;
+    let WantedCall {
+        tool,
+        given,
+        shell,
+        limit,
+        progress,
+    } = wanted;
+    with_workbench(config, async |workbench| {
+        let place = tool.clone();
+        let call = progress.during(call(&workbench, tool, given, shell));
+        let outcome = match limit {
+            Some(limit) => timeout(limit, call).await.ok(),
+            None => Some(call.await),
+        };
+        if outcome.is_none() {
+            // Gives the server time to receive the cancellation.
+            wait_for_cancellation().await;
+        }
+        let notices = notices_of(&workbench, &place).unwrap_or_default();
+        EndedCall { outcome, notices }
+    })
 }
 
 fn identifier(arguments: &CallArguments) -> ToolIdentifier {
@@ -212,8 +292,7 @@ async fn call(
         client: Arc::clone(&client),
         meta: None,
         retry: None,
-        progress: ReportedProgress::default(),
-        span: None,
+        reports: CallReports::default(),
     };
     let open = RawJson::of(&json!({ "toolbox": tool.toolbox.as_str() }));
     let mut opened = MetaTool::OpenToolbox
@@ -252,6 +331,28 @@ async fn call(
     }
 }
 
+/// Applies a filter to the result of a call that succeeded.
+async fn select(workbench: &Workbench, filter: &Filter, outcome: CallOutcome) -> Printed {
+    let result = match outcome {
+        CallOutcome::Result(result) if !is_error(&result) => result,
+        outcome => return Printed::Whole(outcome),
+    };
+    let selected = match Selection::of(&result) {
+        Ok(selection) => workbench.select(filter, selection.input()).await,
+        Err(error) => {
+            let reason = error.to_string();
+            return Printed::NotSelected { result, reason };
+        }
+    };
+    match selected {
+        Ok(text) => Printed::Selected(text),
+        Err(error) => Printed::NotSelected {
+            reason: error.to_string(),
+            result,
+        },
+    }
+}
+
 /// Returns the notices about the tool list of the server.
 fn notices_of(workbench: &Workbench, tool: &ToolIdentifier) -> Option<Vec<String>> {
     let toolbox = workbench.toolbox(tool.toolbox.as_str())?;
@@ -285,11 +386,25 @@ fn is_error(result: &RawJson) -> bool {
 
 /// Prints the outcome of the call.
 fn show(
-    outcome: CallOutcome,
+    printed: Printed,
     as_json: bool,
     target: Option<OutputFile>,
     environment: &Environment,
 ) -> CommandResult {
+    let outcome = match printed {
+        Printed::Whole(outcome) => outcome,
+        Printed::Selected(text) => {
+            output::data(&text);
+            return Ok(ExitCode::SUCCESS);
+        }
+        Printed::NotSelected { result, reason } => {
+            let reason = visible(&reason);
+            output::remark(&format!(
+                "--select was not applied: {reason}. This is the whole result"
+            ));
+            CallOutcome::Failure(result)
+        }
+    };
     let (result, code) = match outcome {
         CallOutcome::Arguments(error) => return Ok(wrong_arguments(&error)),
         CallOutcome::Refused(error) => return Err(CallCommandError::Refused(error).into()),

@@ -18,7 +18,7 @@ use super::{
     reading_cost::{ReadingCost, measure},
 };
 use crate::{
-    call::{CallContext, ReportedProgress},
+    call::{CallContext, CallReports},
     cli::{
         output,
         probe::{ShellClient, probe_servers, with_workbench},
@@ -318,8 +318,7 @@ impl Session<'_> {
             client: Arc::new(ShellClient::caller(self.progress.clone(), false)),
             meta: None,
             retry: None,
-            progress: ReportedProgress::default(),
-            span: None,
+            reports: CallReports::default(),
         }
     }
 

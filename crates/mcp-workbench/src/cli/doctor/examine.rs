@@ -228,6 +228,14 @@ fn of_list(list: &ToolList, server: &Server) -> Vec<ToolFinding> {
     }));
     findings.extend(list.incomplete.clone().map(ToolFinding::Incomplete));
     findings.extend(list.notices.iter().cloned().map(ToolFinding::Notice));
+    let withheld = list.withheld.iter().map(|it| it.tool.as_str());
+    let names = list.tools().iter().map(|it| it.name.as_str());
+    let known: Vec<&str> = names.chain(withheld).collect();
+    // An incomplete list says nothing about the tools behind its end.
+    if list.incomplete.is_none() {
+        let unknown = server.unknown_selects(&known);
+        findings.extend(unknown.map(|it| ToolFinding::UnknownSelect(it.to_string())));
+    }
     findings
 }
 
@@ -381,6 +389,7 @@ mod tests {
         let (name, toolbox) = config.toolboxes.first().unwrap();
         let codes = |took: Duration| {
             let probed = ProbeResult {
+                is_hosted: false,
                 toolbox: name.clone(),
                 server: Arc::clone(&toolbox.servers[0]),
                 tools: Ok(Arc::default()),

@@ -23,8 +23,9 @@ use self::{
 use super::{
     CommandResult,
     configuration::{ServerSelection, load_configuration},
-    host, output,
-    probe::{ProbeError, ProbeResult, probe_servers_until, with_signals},
+    host::Sharing,
+    output,
+    probe::{ProbeError, ProbeResult, probe_others_until, with_signals},
     terminal::{OutputStyle, Progress},
 };
 use crate::{
@@ -62,18 +63,18 @@ pub(super) fn run(
         limit_starts(&mut loaded.config, Duration::from_secs(seconds));
     }
     let file = loaded.config.file.display().to_string();
-    let sharing = host::sharing(&loaded.config, environment);
-    let toolboxes = examine_servers(loaded, environment)?;
+    let sharing = Sharing::of(&loaded.config, environment);
+    let toolboxes = examine_servers(loaded, environment, sharing.as_ref())?;
     let report = Report {
         file,
         configuration,
         toolboxes,
+        sharing,
     };
     if arguments.json {
         output::json(&report.document());
     } else {
         output::data(&report.render(OutputStyle::of_stdout(environment)));
-        output::data(&sharing);
     }
     if report.is_interrupted() {
         return Err(ProbeError::Interrupted.into());
@@ -101,11 +102,12 @@ fn limit_starts(config: &mut Config, limit: Duration) {
 fn examine_servers(
     loaded: Loaded,
     environment: &Environment,
+    sharing: Option<&Sharing>,
 ) -> Result<Vec<ToolboxReport>, ProbeError> {
     let progress = Progress::on_stderr(environment, "starting servers");
     let cold = cold_servers(&loaded.config);
     let (config, mut found) = with_signals(loaded.config, async |workbench, signals| {
-        let found = probe_servers_until(&workbench, &progress, signals.next()).await;
+        let found = probe_others_until(&workbench, sharing, &progress, signals.next()).await;
         // The report shows the changes, so they are marked as announced.
         workbench.pins().mark_reported(Scope::Everything);
         workbench.pins().record();

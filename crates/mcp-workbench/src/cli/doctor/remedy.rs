@@ -1,7 +1,7 @@
 //! Hints for servers that fail to start, from the error and the last lines of stderr.
 
 use super::examine::has_tilde;
-use crate::downstream::{ConnectError, HttpFault, SignInNeeded, StopReason};
+use crate::downstream::{ConnectError, HttpFault, SignInNeeded, SignInRemedy, StopReason};
 
 /// The hint for a path that begins with `~`.
 pub(super) const TILDE_REMEDY: &str = "write ${userHome} in place of ~";
@@ -135,9 +135,15 @@ fn stderr_hint(stderr: &[String]) -> Option<&'static str> {
 }
 
 fn sign_in_remedy(needed: &SignInNeeded) -> String {
-    match &needed.command {
-        Some(command) => format!("run: {command}"),
-        None => "check \"clientId\" and the credentials in \"oauth\" of its entry".to_owned(),
+    match &needed.remedy {
+        SignInRemedy::Command(command) => format!("run: {command}"),
+        SignInRemedy::Page(page) => format!("sign in at {page}"),
+        SignInRemedy::NoUser => {
+            "connect over HTTP with a token of the authorization server in \"auth\"".to_owned()
+        }
+        SignInRemedy::Entry => {
+            "check \"clientId\" and the credentials in \"oauth\" of its entry".to_owned()
+        }
     }
 }
 

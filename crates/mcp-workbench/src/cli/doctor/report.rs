@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::finding::{Finding, Level};
 use crate::{
     cli::{
+        host::Sharing,
         probe::ProbeResult,
         terminal::{Ink, OutputStyle, count},
     },
@@ -16,6 +17,8 @@ pub(super) struct Report {
     pub(super) configuration: Vec<Finding>,
     /// Findings by toolbox, in the order of the file.
     pub(super) toolboxes: Vec<ToolboxReport>,
+    /// The state of the host, if the configuration is shared.
+    pub(super) sharing: Option<Sharing>,
 }
 
 pub(super) struct ToolboxReport {
@@ -77,6 +80,9 @@ impl Report {
             push_findings(&mut text, &toolbox.findings, style, "  ");
         }
         text.push_str(&format!("\n{}\n", self.summary(style)));
+        if let Some(sharing) = &self.sharing {
+            text.push_str(&sharing.text());
+        }
         text
     }
 
@@ -108,6 +114,7 @@ impl Report {
             remarks: self.count(Level::Remark),
             findings: documents(&self.configuration),
             toolboxes: self.toolboxes.iter().map(ToolboxReport::document).collect(),
+            sharing: self.sharing.as_ref(),
         }
     }
 }
@@ -127,12 +134,19 @@ impl ServerReport {
         let name = visible(self.probed.server.name.as_str());
         let seconds = self.probed.took.as_secs_f64();
         match &self.probed.tools {
-            Ok(list) => text.push_str(&format!(
-                "  {name}: {}, {}, protocol {}, {seconds:.1} s\n",
-                style.paint(Ink::Good, "up"),
-                count(list.tools().len(), "tool"),
-                visible(&list.introduction.revision),
-            )),
+            Ok(list) => {
+                let took = if self.probed.is_hosted {
+                    "runs in the host".to_owned()
+                } else {
+                    format!("{seconds:.1} s")
+                };
+                text.push_str(&format!(
+                    "  {name}: {}, {}, protocol {}, {took}\n",
+                    style.paint(Ink::Good, "up"),
+                    count(list.tools().len(), "tool"),
+                    visible(&list.introduction.revision),
+                ));
+            }
             Err(_) if self.probed.is_unfinished() => text.push_str(&format!(
                 "  {name}: {} after {seconds:.1} s\n",
                 style.paint(Ink::Notable, "interrupted"),
@@ -156,6 +170,7 @@ impl ServerReport {
             tools: list.map(|list| list.tools().len()),
             protocol: introduction.map(|it| it.revision.as_str()),
             product: introduction.and_then(|it| it.product.as_deref()),
+            hosted: self.probed.is_hosted,
             findings: documents(&self.findings),
         }
     }
@@ -202,6 +217,8 @@ pub(super) struct ReportDocument<'a> {
     remarks: usize,
     findings: Vec<FindingDocument>,
     toolboxes: Vec<ToolboxDocument<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sharing: Option<&'a Sharing>,
 }
 
 #[derive(Serialize)]
@@ -219,6 +236,8 @@ struct ServerDocument<'a> {
     tools: Option<usize>,
     protocol: Option<&'a str>,
     product: Option<&'a str>,
+    /// Set if it runs in the host and was not started again.
+    hosted: bool,
     findings: Vec<FindingDocument>,
 }
 

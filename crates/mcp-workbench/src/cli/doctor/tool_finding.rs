@@ -25,6 +25,8 @@ pub(super) enum ToolFinding {
     Incomplete(String),
     /// Something about the list of tools.
     Notice(String),
+    /// A filter under `resultSelect` is for a tool that the server does not have.
+    UnknownSelect(String),
     /// Names that are too long for clients.
     LongNames {
         tools: Vec<String>,
@@ -63,6 +65,7 @@ impl ToolFinding {
             Self::NotApproved { .. } => "tool_not_approved",
             Self::Incomplete(_) => "tools_incomplete",
             Self::Notice(_) => "notice",
+            Self::UnknownSelect(_) => "unknown_select",
             Self::LongNames { .. } => "name_too_long",
             Self::RefusedNames { .. } => "name_refused",
             Self::TooMany { .. } => "too_many_tools",
@@ -86,6 +89,7 @@ impl ToolFinding {
                 "raise \"maxTools\" or \"maxToolListBytes\" of the server if you trust it with the memory"
             }
             Self::Notice(_) => "if you do not expect this, find out why before you use the server",
+            Self::UnknownSelect(_) => "correct the name, or remove the filter",
             Self::LongNames { is_shown: true, .. } | Self::RefusedNames { .. } => {
                 "use \"toolMode\": \"proxy\", which does not expose these names to the client"
             }
@@ -126,6 +130,7 @@ impl fmt::Display for ToolFinding {
                 write!(f, "incomplete tool list: {}", visible(incomplete))
             }
             Self::Notice(notice) => write!(f, "{}", visible(notice)),
+            Self::UnknownSelect(words) => f.write_str(words),
             Self::LongNames { tools, clients, .. } => {
                 let clients = clients.join(", ");
                 write!(

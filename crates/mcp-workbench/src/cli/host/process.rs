@@ -11,18 +11,26 @@ use clap::Args;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
+use super::Attached;
 use crate::{
     cli::{
         CommandResult,
-        configuration::load_file_again,
+        configuration::{UnknownName, choose_server, load_configuration, load_file_again},
         output,
+        part::ServedPart,
         reload::{Following, ReloadSignal, Source, follow_all},
-        serve::{log_problems, show_natively},
+        serve::log_problems,
         signals::Signals,
+        ui::serve_host,
     },
-    config::{Environment, Loaded},
-    host::{self, Attach, AttachError, HostOptions, InheritedHost, Place, Waiting},
-    serve::standard_streams,
+    config::{Config, Environment, Loaded, ToolMode},
+    host::{
+        self, Attach, AttachError, Demand, HostAnswer, HostOptions, InheritedHost, NotAttached,
+        PageAddress, Place, Selection, Waiting,
+    },
+    otel::Telemetry,
+    serve::{attached::UnfinishedSession, standard_streams},
+    workbench::Observation,
 };
 
 /// Arguments of `host-process`.
@@ -36,27 +44,27 @@ pub(in crate::cli) struct HostArguments {
     detached: bool,
 }
 
-/// Attaches the client of this process to the host, and waits for its end. Returns `None` if the client is to be served alone.
-pub(super) fn attach(
-    loaded: &Loaded,
-    environment: &Environment,
-    native: Option<String>,
-) -> Option<CommandResult> {
-    let waiting = match waiting(loaded, environment, native) {
+/// Attaches the client of this process to the host, and waits for its end.
+pub(super) fn attach(loaded: &Loaded, environment: &Environment, part: &ServedPart) -> Attached {
+    let waiting = match streams().and_then(|()| waiting(loaded, environment, part)) {
         Ok(waiting) => waiting,
         Err(reason) => {
             output::remark(&format!("serving alone: {reason}"));
-            return None;
+            return Attached::Alone;
         }
     };
     log_problems(loaded);
-    let mut has_begun = false;
-    match waiting.run(&mut has_begun) {
-        Ok(code) => Some(Ok(ExitCode::from(code))),
-        Err(error) if has_begun => Some(Err(error.into())),
-        Err(error) => {
+    match waiting.run() {
+        Ok(code) => Attached::Ended(ExitCode::from(code)),
+        Err(NotAttached { error, journal }) => {
             output::remark(&format!("serving alone: {error}{}", hint(&error)));
-            None
+            match journal {
+                Some(files) => Attached::Continue(UnfinishedSession {
+                    files,
+                    make: Box::new(move || waiting.place.nameless_file()),
+                }),
+                None => Attached::Alone,
+            }
         }
     }
 }
@@ -68,15 +76,21 @@ fn hint(error: &AttachError) -> &'static str {
     }
 }
 
-/// Collects what the host has to know, or returns the reason why the client cannot be passed on.
-fn waiting(
+/// Checks that stdin and stdout can be passed on.
+fn streams() -> Result<(), String> {
+    if standard_streams::can_be_passed() {
+        Ok(())
+    } else {
+        Err("stdin and stdout are neither pipes nor sockets".into())
+    }
+}
+
+/// Collects what the host has to know, or returns the reason why there can be none.
+pub(super) fn waiting(
     loaded: &Loaded,
     environment: &Environment,
-    native: Option<String>,
+    part: &ServedPart,
 ) -> Result<Waiting, String> {
-    if !standard_streams::can_be_passed() {
-        return Err("stdin and stdout are neither pipes nor sockets".into());
-    }
     let config = environment.absolute(&loaded.config.file);
     if !config.is_file() {
         return Err("the configuration is not a regular file".into());
@@ -85,14 +99,38 @@ fn waiting(
     let place = Place::of(&config, environment).map_err(|error| error.to_string())?;
     let needed = environment.needed_by(loaded);
     let fingerprint = loaded.fingerprint.to_text();
-    let attach = Attach::of_process(&config, &needed, fingerprint, native);
+    let attach = Attach::of_process(&config, &needed, fingerprint);
     let attach = attach.ok_or("a path or a variable is not UTF-8 text")?;
+    let ServedPart { client, native } = part.clone();
+    let attach = Attach {
+        client,
+        native,
+        ..attach
+    };
     Ok(Waiting {
         place,
         config,
-        environment: needed,
+        environment: environment.clone(),
         attach,
     })
+}
+
+/// Asks the host of a configuration for its page. Returns `None` if no host runs.
+pub(in crate::cli) fn page(
+    config: Option<&Path>,
+    environment: &Environment,
+) -> Option<PageAddress> {
+    let loaded = load_configuration(config, environment).ok()?;
+    let waiting = waiting(&loaded, environment, &ServedPart::default()).ok()?;
+    let mut connected = host::connect(&waiting.place, &waiting.place.socket()).ok()?;
+    match connected.ask(&Demand::Page(Box::new(waiting.attach))) {
+        Ok(HostAnswer::Page(page)) => Some(page),
+        Ok(HostAnswer::Refused { reason }) => {
+            output::remark(&format!("the host does not serve a page: {reason}"));
+            None
+        }
+        Ok(_) | Err(_) => None,
+    }
 }
 
 /// Runs the host.
@@ -123,23 +161,37 @@ pub(in crate::cli) fn run(
         let (following, followed) = mpsc::unbounded_channel();
         let tasks = TaskTracker::new();
         tasks.spawn(follow_all(followed, ReloadSignal::listen()?));
-        let options = options(config, place, following);
+        let observation = Observation::default();
+        let telemetry = Telemetry::start(environment, observation.events())?;
+        let options = options(config, place, following, observation);
         // In a task of its own, like serving without a host.
         let running = tasks.spawn(async move {
             let signal = async move { signals.next().await };
             host::run(options, inherited, signal).await
         });
         running.await??;
+        if let Some(telemetry) = telemetry {
+            telemetry.close().await;
+        }
         Ok::<_, Box<dyn Error>>(ExitCode::SUCCESS)
     });
     runtime.shutdown_background();
     done
 }
 
+/// Returns the part of the configuration that a client gets.
+fn part(attach: &Attach) -> ServedPart {
+    ServedPart {
+        client: attach.client.clone(),
+        native: attach.native.clone(),
+    }
+}
+
 fn options(
     config: PathBuf,
     place: Place,
     following: mpsc::UnboundedSender<Following>,
+    observation: Observation,
 ) -> HostOptions {
     let file = config.clone();
     let followed = config.clone();
@@ -149,14 +201,23 @@ fn options(
         config,
         load: Box::new(move |attach| {
             let loaded = load_file_again(&file, &attach.environment());
-            let loaded = loaded.map_err(|error| error.to_string())?;
-            show_natively(loaded, attach.native.as_deref()).map_err(|error| error.to_string())
+            let mut loaded = loaded.map_err(|error| error.to_string())?;
+            let config = part(attach).of(loaded.config);
+            loaded.config = config.map_err(|error| error.to_string())?;
+            if let Some(only) = &attach.only {
+                narrow(&mut loaded.config, only).map_err(|error| error.to_string())?;
+            }
+            Ok(loaded)
         }),
         follow: Box::new(move |workbench, attach, fingerprint| {
+            // A command ends soon, and has a part of the configuration only.
+            if attach.only.is_some() {
+                return;
+            }
             let source = Source {
                 file: followed.clone(),
                 environment: attach.environment(),
-                native: attach.native.clone(),
+                part: part(attach),
                 fingerprint,
             };
             // The task lives as long as the host.
@@ -165,5 +226,16 @@ fn options(
         forget: Box::new(move |view| {
             let _ = forgetting.send(Following::End(view));
         }),
+        observation,
+        serve_page: Box::new(|view| Box::pin(serve_host(view))),
     }
+}
+
+/// Removes everything that a command does not use.
+fn narrow(config: &mut Config, only: &Selection) -> Result<(), UnknownName> {
+    if let (Some(toolbox), Some(server)) = (&only.toolbox, &only.server) {
+        choose_server(config, toolbox, server)?;
+    }
+    config.tool_mode = ToolMode::Proxy;
+    Ok(())
 }

@@ -60,12 +60,15 @@ enum AskError {
 }
 
 /// A host that can be asked.
-struct HostSocket(PathBuf);
+struct HostSocket {
+    place: Place,
+    path: PathBuf,
+}
 
 impl HostSocket {
     fn connect(&self) -> Result<Connected, AskError> {
-        connect(&self.0).map_err(|error| AskError::NotConnected {
-            socket: self.0.clone(),
+        connect(&self.place, &self.path).map_err(|error| AskError::NotConnected {
+            socket: self.path.clone(),
             error,
         })
     }
@@ -75,7 +78,7 @@ impl HostSocket {
             Ok(HostAnswer::Refused { reason }) => Err(AskError::Refused(reason)),
             Ok(answer) => Ok(answer),
             Err(error) => Err(AskError::NoAnswer {
-                socket: self.0.clone(),
+                socket: self.path.clone(),
                 error,
             }),
         }
@@ -85,7 +88,7 @@ impl HostSocket {
         match self.ask(&mut self.connect()?, &Demand::Status)? {
             HostAnswer::Status(status) => Ok(*status),
             _ => Err(AskError::NoAnswer {
-                socket: self.0.clone(),
+                socket: self.path.clone(),
                 error: LinkError::Malformed,
             }),
         }
@@ -102,37 +105,25 @@ fn sockets(
         Some(config) => vec![Place::of(&find(Some(config), environment)?, environment)?],
         None => hosts(environment),
     };
-    let sockets = places.iter().flat_map(Place::sockets);
-    let alive = sockets.filter(|socket| Place::connect(socket).is_ok());
-    Ok(alive.map(HostSocket).collect())
+    let mut alive = Vec::new();
+    for place in places {
+        for path in place.sockets() {
+            if Place::connect(&path).is_ok() {
+                let place = place.clone();
+                alive.push(HostSocket { place, path });
+            }
+        }
+    }
+    Ok(alive)
 }
 
 /// Returns the statuses of the hosts of a configuration.
-pub(super) fn statuses(file: &Path, environment: &Environment) -> Vec<HostStatus> {
-    let sockets = sockets(Some(file), environment).unwrap_or_default();
-    sockets.iter().filter_map(|it| it.status().ok()).collect()
-}
-
-/// Explains what the clients of a shared configuration share, and why some servers are not shared.
-pub(super) fn sharing(hosts: &[HostStatus]) -> String {
-    let Some(host) = hosts.iter().find(|host| !host.draining) else {
-        return "\nshared: no host runs; the first client starts it\n".to_owned();
-    };
-    let clients = host.clients.len();
-    let mut text = format!("\nshared: host {} has {clients} clients\n", host.pid);
-    for server in &host.servers {
-        let name = format!("{}/{}", visible(&server.toolbox), visible(&server.server));
-        let users = server.clients.len();
-        let _ = match &server.apart {
-            Some(reason) => writeln!(
-                text,
-                "  {name}: {users} of them, apart from others: {}",
-                visible(reason)
-            ),
-            None => writeln!(text, "  {name}: {users} of them"),
-        };
-    }
-    text
+pub(super) fn statuses(
+    file: &Path,
+    environment: &Environment,
+) -> Result<Vec<HostStatus>, Box<dyn std::error::Error>> {
+    let sockets = sockets(Some(file), environment)?;
+    Ok(sockets.iter().filter_map(|it| it.status().ok()).collect())
 }
 
 /// Runs `ps`.

@@ -1,4 +1,4 @@
-//! Asks the workbench that serves over HTTP.
+//! Asks the host or the workbench that serves over HTTP.
 
 use std::{future::poll_fn, pin::Pin, time::Duration};
 
@@ -40,11 +40,37 @@ pub(in crate::cli) async fn ask(
     path: &str,
     body: Option<&Value>,
 ) -> Result<Value, LiveError> {
-    let unreachable = |reason: String| LiveError::Unreachable {
+    let body = body.map(Value::to_string).unwrap_or_default();
+    let (status, text) = send(record, method, path, body).await?;
+    let document: Value = serde_json::from_slice(&text).unwrap_or_default();
+    match (status, document["error"].as_str()) {
+        (StatusCode::OK, _) => Ok(document),
+        (_, Some(error)) => Err(LiveError::Refused(error.to_owned())),
+        (status, None) => Err(unreachable(record, format!("status {status}"))),
+    }
+}
+
+/// Asks for a text.
+pub(in crate::cli) async fn ask_text(record: &PageRecord, path: &str) -> Result<String, LiveError> {
+    match send(record, "GET", path, String::new()).await? {
+        (StatusCode::OK, text) => Ok(String::from_utf8_lossy(&text).into_owned()),
+        (status, _) => Err(unreachable(record, format!("status {status}"))),
+    }
+}
+
+fn unreachable(record: &PageRecord, reason: String) -> LiveError {
+    LiveError::Unreachable {
         address: record.address,
         reason,
-    };
-    let body = body.map(Value::to_string).unwrap_or_default();
+    }
+}
+
+async fn send(
+    record: &PageRecord,
+    method: &str,
+    path: &str,
+    body: String,
+) -> Result<(StatusCode, Vec<u8>), LiveError> {
     let request = Request::builder()
         .method(method)
         .uri(path)
@@ -52,16 +78,10 @@ pub(in crate::cli) async fn ask(
         .header(AUTHORIZATION, format!("Bearer {}", record.key))
         .header(CONTENT_TYPE, "application/json")
         .body(body)
-        .map_err(|error| unreachable(error.to_string()))?;
+        .map_err(|error| unreachable(record, error.to_string()))?;
     let asked = timeout(TIMEOUT, exchange(record, request)).await;
-    let asked = asked.map_err(|_| unreachable("timed out".to_owned()))?;
-    let (status, text) = asked.map_err(|error| unreachable(error.to_string()))?;
-    let document: Value = serde_json::from_slice(&text).unwrap_or_default();
-    match (status, document["error"].as_str()) {
-        (StatusCode::OK, _) => Ok(document),
-        (_, Some(error)) => Err(LiveError::Refused(error.to_owned())),
-        (status, None) => Err(unreachable(format!("status {status}"))),
-    }
+    let asked = asked.map_err(|_| unreachable(record, "timed out".to_owned()))?;
+    asked.map_err(|error| unreachable(record, error.to_string()))
 }
 
 async fn exchange(

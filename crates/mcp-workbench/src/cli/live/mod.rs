@@ -1,18 +1,19 @@
-//! `live`: shows and steers the workbench that serves over HTTP, like the page does.
+//! `live`: shows and steers the host or the workbench that serves over HTTP, like the page does.
 
 mod client;
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 pub(super) use client::ask;
+use client::ask_text;
 
 use super::{
     CommandResult, output,
     terminal::{Column, OutputStyle, Table},
-    ui::PageRecord,
+    ui::page_record,
 };
 use crate::{config::Environment, visible::visible};
 
@@ -44,6 +45,8 @@ enum LiveCommand {
         id: u64,
         decision: DecisionWord,
     },
+    /// Print the metrics in the format of Prometheus
+    Metrics,
     /// Start a server
     Start(Place),
     /// Stop a server; it starts again when it is needed
@@ -78,8 +81,12 @@ enum DecisionWord {
 }
 
 /// Runs a subcommand.
-pub(super) fn run(arguments: &LiveArguments, environment: &Environment) -> CommandResult {
-    let record = PageRecord::read(environment)?;
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &LiveArguments,
+    environment: &Environment,
+) -> CommandResult {
+    let record = page_record(config, environment)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -115,6 +122,9 @@ pub(super) fn run(arguments: &LiveArguments, environment: &Environment) -> Comma
             let word = word.map(|it| it.get_name().to_owned());
             post("/ui/api/approvals", &json!({ "id": id, "decision": word }))?;
         }
+        LiveCommand::Metrics => {
+            output::data(&runtime.block_on(ask_text(&record, "/metrics"))?);
+        }
         LiveCommand::Start(place) => drop(act(place, "start")?),
         LiveCommand::Stop(place) => drop(act(place, "stop")?),
         LiveCommand::Restart(place) => drop(act(place, "restart")?),
@@ -145,7 +155,7 @@ fn table<const N: usize>(list: &Value, names: [&'static str; N], style: OutputSt
 
 fn servers(document: &Value, style: OutputStyle) -> String {
     let names = [
-        "toolbox", "server", "state", "pid", "tools", "reason", "remedy",
+        "toolbox", "server", "state", "pid", "tools", "calls", "reason", "remedy",
     ];
     table(&document["servers"], names, style)
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     cli::{CommandResult, configuration::load_configuration, output},
     config::Environment,
-    oauth::Account,
+    oauth::{Account, SignInError},
 };
 
 /// The arguments of `logout`.
@@ -48,9 +48,15 @@ pub(in crate::cli) fn run(
     };
     let mut accounts = Vec::new();
     for target in &targets {
-        match target.login_kind(loaded.state.as_deref()) {
+        let kind = target.login_kind(loaded.state.as_deref());
+        let users = kind.users(&loaded);
+        match kind {
             LoginKind::Person(account) | LoginKind::Credentials(account) => {
-                accounts.push((target, account));
+                accounts.push(SignedInServer {
+                    target,
+                    account,
+                    users,
+                });
             }
             // `--all` skips servers without a sign-in.
             _ if arguments.all => {}
@@ -71,14 +77,24 @@ pub(in crate::cli) fn run(
     }
 }
 
+/// A server that may have been signed in to.
+struct SignedInServer<'a> {
+    target: &'a Target,
+    account: Account,
+    /// The accounts of users, if every user has credentials of their own.
+    users: Option<Vec<Account>>,
+}
+
 /// Signs out of all of them, whatever happens with one.
 async fn sign_out(
-    accounts: Vec<(&Target, Account)>,
+    accounts: Vec<SignedInServer<'_>>,
 ) -> (Vec<SignedOutServer<'_>>, Vec<LoginError>) {
     let (mut ended, mut trouble) = (Vec::new(), Vec::new());
-    for (target, account) in accounts {
-        match account.sign_out().await {
-            Ok(signed_out) => ended.push(SignedOutServer {
+    for server in accounts {
+        let target = server.target;
+        match sign_out_of(&server).await {
+            Ok((signed_out, users)) => ended.push(SignedOutServer {
+                users,
                 toolbox: target.toolbox.as_str(),
                 server: target.server.name.as_str(),
                 signed_out,
@@ -94,12 +110,28 @@ async fn sign_out(
     (ended, trouble)
 }
 
+/// Signs the user of this machine out of a server, and all other users. Returns whether the former was signed in, and how many
+/// of the others were.
+async fn sign_out_of(server: &SignedInServer<'_>) -> Result<(bool, Option<usize>), SignInError> {
+    let signed_out = server.account.sign_out().await?;
+    let Some(users) = &server.users else {
+        return Ok((signed_out, None));
+    };
+    let mut count = 0;
+    for user in users {
+        count += usize::from(user.sign_out().await?);
+    }
+    Ok((signed_out, Some(count)))
+}
+
 fn rendered(ended: &[SignedOutServer<'_>]) -> String {
     if ended.is_empty() {
         return "there is no server to sign out of\n".to_owned();
     }
     let lines = ended.iter().map(|it| {
-        if it.signed_out {
+        if let Some(users) = it.users.filter(|_| !it.signed_out) {
+            format!("signed {users} users out of {}\n", it.shown)
+        } else if it.signed_out {
             format!("signed out of {}\n", it.shown)
         } else {
             format!("was not signed in to {}\n", it.shown)
@@ -122,6 +154,9 @@ struct SignedOutServer<'a> {
     server: &'a str,
     /// True if the user was signed in before.
     signed_out: bool,
+    /// How many users were signed in before, if every user has credentials of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    users: Option<usize>,
     /// How it is called in words.
     #[serde(skip)]
     shown: String,

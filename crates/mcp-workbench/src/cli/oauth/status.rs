@@ -94,6 +94,9 @@ struct ServerStatus {
     until: Option<String>,
     /// True if the token is renewed without the user.
     renewed: bool,
+    /// How many users have signed in, if every user has credentials of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    users: Option<usize>,
     /// The place where it is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     stored: Option<String>,
@@ -108,7 +111,9 @@ impl Status {
         let remote = targets.iter().filter(|target| target.is_remote());
         let servers = remote.map(|target| {
             let kind = target.login_kind(loaded.state.as_deref());
-            ServerStatus::of(target, &kind, config)
+            let mut status = ServerStatus::of(target, &kind, config);
+            status.users = kind.users(loaded).map(|users| users.len());
+            status
         });
         Self {
             file: loaded.file.display().to_string(),
@@ -139,6 +144,7 @@ impl ServerStatus {
             needed_scopes: Vec::new(),
             until: None,
             renewed: false,
+            users: None,
             stored: None,
             remedy: None,
         };
@@ -210,6 +216,9 @@ impl ServerStatus {
         }
         if !self.needed_scopes.is_empty() {
             line("needs", &self.needed_scopes.join(" "));
+        }
+        if let Some(users) = self.users {
+            line("users", &format!("{users} signed in"));
         }
         if let Some(remedy) = &self.remedy {
             line("hint", remedy);

@@ -13,6 +13,7 @@ use crate::{
     },
     config::{Config, RemoteEndpoint, Server, Transport, Unset},
     oauth::Account,
+    seal::Sealer,
     visible::visible,
 };
 
@@ -35,6 +36,20 @@ pub(super) enum LoginKind<'a> {
     Unset(&'a [Unset]),
     /// It is a program of this machine.
     Program,
+}
+
+impl LoginKind<'_> {
+    /// Returns the accounts of all users with a sign-in on this machine; `None` if users do not sign in by themselves, or if
+    /// they are in the store of replicas, which has no list of them.
+    pub(super) fn users(&self, config: &Config) -> Option<Vec<Account>> {
+        match self {
+            Self::Person(account) if account.is_per_user() && config.store.is_none() => {
+                let sealer = Sealer::new(config.seal.as_ref());
+                Some(account.of_users(config.state.as_deref(), &sealer))
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Target {
@@ -69,7 +84,7 @@ impl Target {
             Transport::Unset(unset) => return LoginKind::Unset(unset),
             Transport::Remote(endpoint) => endpoint,
         };
-        match Account::of(endpoint, state) {
+        match Account::of_machine(endpoint, state) {
             Some(account) if account.needs_person() => LoginKind::Person(account),
             Some(account) => LoginKind::Credentials(account),
             None if has_own(endpoint) => LoginKind::Own,

@@ -67,6 +67,12 @@ impl ShellClient {
             role: Role::Caller { can_be_asked },
         }
     }
+
+    /// Asks a question that the host passes on: of a server, or of its own.
+    pub(in crate::cli) fn ask_for_host(&self, params: &RawJson) -> AnswerFuture {
+        let (progress, params) = (self.progress.clone(), params.clone());
+        Box::pin(elicitation::ask(progress, params, Asker::Host))
+    }
 }
 
 impl ClientHandle for ShellClient {

@@ -22,6 +22,8 @@ pub(super) enum Asker {
     /// A server, which chooses the text.
     Server,
     Workbench,
+    /// The host, for itself or for a server, which the text names.
+    Host,
 }
 
 impl Asker {
@@ -29,12 +31,16 @@ impl Asker {
     fn shown(self, message: &str) -> String {
         match self {
             Self::Server => format!("the server asks: {}\n", visible(message)),
-            Self::Workbench => {
-                let lines = message.lines().map(|line| format!("{}\n", visible(line)));
-                lines.collect()
-            }
+            Self::Workbench => visible_lines(message),
+            Self::Host => format!("the host asks:\n{}", visible_lines(message)),
         }
     }
+}
+
+/// Returns a text of several lines without hidden characters.
+fn visible_lines(text: &str) -> String {
+    let lines = text.lines().map(|line| format!("{}\n", visible(line)));
+    lines.collect()
 }
 
 /// Asks the user at the terminal on behalf of a server or of the workbench.
@@ -114,7 +120,7 @@ struct Field<'a> {
 impl Field<'_> {
     /// Returns the choice that `y` or `n` means. Our own question offers the yes for this call first and the no last.
     fn short_answer(self, line: &str) -> Option<Value> {
-        if self.asker == Asker::Server {
+        if self.asker != Asker::Workbench {
             return None;
         }
         let choices = choices(self.schema);

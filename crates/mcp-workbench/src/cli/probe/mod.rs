@@ -11,10 +11,10 @@ use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
 use super::signals::Signals;
-use crate::{config::Config, workbench::Workbench};
+use crate::{config::Config, oauth::CredentialOwner, workbench::Workbench};
 
 pub(super) use client::ShellClient;
-pub(super) use servers::{ProbeResult, probe_servers, probe_servers_until};
+pub(super) use servers::{ProbeResult, probe_others, probe_others_until, probe_servers};
 
 /// Time for servers to receive the cancellation of a call before they are stopped.
 const CANCEL_GRACE: Duration = Duration::from_millis(100);
@@ -57,7 +57,7 @@ pub(super) fn with_signals<T>(
     let done = runtime.block_on(async {
         // The terminal already shows that a server asks.
         config.attribute_questions = Some(false);
-        let workbench = Workbench::new(Arc::new(config));
+        let workbench = Workbench::new(Arc::new(config), CredentialOwner::Machine);
         let mut signals = Signals::listen()?;
         let done = work(Arc::clone(&workbench), &mut signals).await;
         tokio::select! {
@@ -65,6 +65,24 @@ pub(super) fn with_signals<T>(
             () = signals.next() => {}
         }
         Ok(done)
+    });
+    // A thread may still be blocked reading the terminal; it ends with the process.
+    runtime.shutdown_background();
+    done
+}
+
+/// Runs `work` until it is done or a signal comes, without a workbench.
+#[cfg(unix)]
+pub(super) fn interruptible<T>(work: impl Future<Output = T>) -> Result<T, ProbeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let done = runtime.block_on(async {
+        let mut signals = Signals::listen()?;
+        tokio::select! {
+            done = work => Ok(done),
+            () = signals.next() => Err(ProbeError::Interrupted),
+        }
     });
     // A thread may still be blocked reading the terminal; it ends with the process.
     runtime.shutdown_background();

@@ -9,9 +9,9 @@ use tokio::{sync::Semaphore, task::JoinSet, time::Instant};
 use super::client::ShellClient;
 use crate::{
     call::ClientHandle,
-    cli::terminal::Progress,
+    cli::{host::Sharing, terminal::Progress},
     config::Server,
-    downstream::{ConnectError, ServerHandle, ToolList, Urgency},
+    downstream::{ConnectError, ServerHandle, ToolList, Urgency, load_cached_lists},
     visible::visible,
     workbench::Workbench,
 };
@@ -27,6 +27,8 @@ pub(in crate::cli) struct ProbeResult {
     /// Its tools, or the reason why it failed.
     pub(in crate::cli) tools: Result<Arc<ToolList>, Arc<ConnectError>>,
     pub(in crate::cli) took: Duration,
+    /// Set if the server runs in the host and was not started again.
+    pub(in crate::cli) is_hosted: bool,
 }
 
 impl ProbeResult {
@@ -46,14 +48,41 @@ pub(in crate::cli) async fn probe_servers(
     run_tasks(&tasks, progress, std::future::pending()).await
 }
 
-/// Starts all servers until `stop` is ready. A server that is neither up nor failed by then is reported as
-/// [`ConnectError::StillStarting`].
-pub(in crate::cli) async fn probe_servers_until(
+/// Starts the servers of a toolbox, or of all toolboxes, except those that are up in the host.
+pub(in crate::cli) async fn probe_others(
     workbench: &Workbench,
+    chosen: Option<&str>,
+    sharing: Option<&Sharing>,
+    progress: &Progress,
+) -> Vec<ProbeResult> {
+    let mut tasks = probe_tasks(workbench, chosen);
+    use_hosted(&mut tasks, sharing).await;
+    run_tasks(&tasks, progress, std::future::pending()).await
+}
+
+/// Starts all servers that are not up in the host, until `stop` is ready. A server that is neither up nor failed by then is
+/// reported as [`ConnectError::StillStarting`].
+pub(in crate::cli) async fn probe_others_until(
+    workbench: &Workbench,
+    sharing: Option<&Sharing>,
     progress: &Progress,
     stop: impl Future<Output = ()>,
 ) -> Vec<ProbeResult> {
-    run_tasks(&probe_tasks(workbench, None), progress, stop).await
+    let mut tasks = probe_tasks(workbench, None);
+    use_hosted(&mut tasks, sharing).await;
+    run_tasks(&tasks, progress, stop).await
+}
+
+/// Takes the tools of servers that are up in the host from the cache.
+async fn use_hosted(tasks: &mut [ProbeTask], sharing: Option<&Sharing>) {
+    let Some(sharing) = sharing else { return };
+    let is_hosted = |task: &&mut ProbeTask| sharing.is_up(&task.handle);
+    let mut hosted: Vec<&mut ProbeTask> = tasks.iter_mut().filter(is_hosted).collect();
+    load_cached_lists(hosted.iter().map(|task| &*task.handle)).await;
+    for task in &mut hosted {
+        // A server that cannot be cached is started.
+        task.hosted = task.handle.status().tools;
+    }
 }
 
 /// Returns a task for each server to start, in the order of the file.
@@ -74,6 +103,7 @@ fn probe_tasks(workbench: &Workbench, chosen: Option<&str>) -> Vec<ProbeTask> {
                 toolbox: name.clone(),
                 server: Arc::clone(server),
                 handle,
+                hosted: None,
             });
         }
     }
@@ -123,11 +153,24 @@ struct ProbeTask {
     toolbox: ToolboxName,
     server: Arc<Server>,
     handle: Arc<ServerHandle>,
+    /// The tools of a server that is up in the host.
+    hosted: Option<Arc<ToolList>>,
 }
 
 impl ProbeTask {
     /// Waits for a free slot and starts the server.
     async fn run(self, slots: Arc<Semaphore>, progress: Progress) -> (usize, ProbeResult) {
+        if let Some(tools) = self.hosted {
+            let probed = ProbeResult {
+                toolbox: self.toolbox,
+                server: self.server,
+                tools: Ok(tools),
+                took: Duration::ZERO,
+                is_hosted: true,
+            };
+            progress.done(self.number);
+            return (self.number, probed);
+        }
         let _slot = slots.acquire().await;
         let name = format!("{}/{}", self.toolbox, self.server.name);
         progress.begin(self.number, &visible(&name));
@@ -138,6 +181,7 @@ impl ProbeTask {
             server: self.server,
             tools,
             took,
+            is_hosted: false,
         };
         (self.number, probed)
     }
@@ -149,6 +193,7 @@ impl ProbeTask {
             server: Arc::clone(&self.server),
             tools: Err(Arc::new(ConnectError::StillStarting)),
             took: since.elapsed(),
+            is_hosted: false,
         }
     }
 }

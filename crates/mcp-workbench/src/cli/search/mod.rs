@@ -13,6 +13,7 @@ use self::{document::document, report::render};
 use super::{
     CommandResult,
     configuration::{UnknownName, load_configuration},
+    host::Sharing,
     output,
     probe::{ShellClient, with_workbench},
     terminal::{OutputStyle, Progress, count},
@@ -115,6 +116,8 @@ pub(super) fn run(
         return Err(UnknownName::toolbox(name, &config).into());
     }
     config.tool_mode = ToolMode::Proxy;
+    // The host writes the tools of its servers to the cache when it is asked, so that none of them is started again.
+    let _ = Sharing::of(&config, environment);
     let progress = Progress::on_stderr(environment, "searching");
     let result = with_workbench(config, async |workbench| {
         progress

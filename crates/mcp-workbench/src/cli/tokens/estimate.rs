@@ -40,7 +40,7 @@ const FIRST_IDEOGRAPH: char = '\u{2E80}';
 const DIGITS: usize = 3;
 
 /// Estimates the number of tokens of a text.
-pub(super) fn tokens(text: &str) -> usize {
+pub(in crate::cli) fn tokens(text: &str) -> usize {
     let characters: Vec<char> = text.chars().collect();
     let mut rest = &characters[..];
     let mut cost = 0;

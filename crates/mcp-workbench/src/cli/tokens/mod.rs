@@ -15,11 +15,14 @@ use self::{
 use super::{
     CommandResult,
     configuration::{UnknownName, load_configuration},
+    host::Sharing,
     output,
-    probe::{ProbeResult, probe_servers, with_workbench},
+    probe::{ProbeResult, probe_others, with_workbench},
     terminal::{OutputStyle, Progress, count},
 };
 use crate::{config::Environment, visible::visible, workbench::Workbench};
+
+pub(super) use estimate::tokens;
 
 /// Arguments of `tokens`.
 #[derive(Args)]
@@ -44,8 +47,10 @@ pub(super) fn run(
         return Err(UnknownName::toolbox(name, &config).into());
     }
     let progress = Progress::on_stderr(environment, "starting servers");
+    let sharing = Sharing::of(&config, environment);
     let costs = with_workbench(config, async |workbench| {
-        costs(&workbench, chosen, &progress).await
+        let found = probe_others(&workbench, chosen, sharing.as_ref(), &progress).await;
+        costs(&workbench, chosen, &found)
     })?;
     if arguments.json {
         output::json(&document(&costs));
@@ -66,9 +71,8 @@ pub(super) fn run(
     Ok(ExitCode::FAILURE)
 }
 
-/// Starts the servers and counts their tokens.
-async fn costs(workbench: &Workbench, chosen: Option<&str>, progress: &Progress) -> Costs {
-    let found = probe_servers(workbench, chosen, progress).await;
+/// Counts the tokens of servers.
+fn costs(workbench: &Workbench, chosen: Option<&str>, found: &[ProbeResult]) -> Costs {
     let config = workbench.config();
     let mut costs = Costs::new(&config, Start::of(workbench));
     for (name, toolbox) in &config.toolboxes {

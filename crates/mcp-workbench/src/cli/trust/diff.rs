@@ -3,6 +3,8 @@
 use std::{collections::BTreeMap, path::Path, process::ExitCode};
 
 use clap::Args;
+use serde::Serialize;
+use serde_json::json;
 
 use super::{
     examine::{ExaminedServer, StartOutcome, Subject, choose_tool},
@@ -21,6 +23,62 @@ use crate::{
 pub(super) struct DiffArguments {
     #[command(flatten)]
     chosen: TrustSelection,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// The difference of a server from its pin.
+#[derive(Serialize)]
+struct ServerDifference {
+    toolbox: String,
+    server: String,
+    /// As it is printed without `--json`; empty if there is none.
+    difference: String,
+    /// Remarks of the scanner about changes.
+    remarks: Vec<String>,
+    /// The reason why the server is not compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl ServerDifference {
+    fn of(server: &ExaminedServer, pins: &Pins, chosen: &TrustSelection) -> Self {
+        let difference = difference(server, pins, chosen);
+        let remarks = if difference.is_empty() {
+            Vec::new()
+        } else {
+            server.remarks_on_changes(chosen)
+        };
+        let error = match &server.found {
+            StartOutcome::Failed(error) => Some(error.clone()),
+            StartOutcome::Up { .. } | StartOutcome::NotStarted => None,
+        };
+        Self {
+            toolbox: server.place.toolbox.to_string(),
+            server: server.place.server.to_string(),
+            remarks: remarks.into_iter().map(str::to_owned).collect(),
+            difference,
+            error,
+        }
+    }
+
+    fn differs(&self) -> bool {
+        !self.difference.is_empty() || self.error.is_some()
+    }
+
+    fn print(&self) {
+        let name = format!("{}/{}", self.toolbox, self.server);
+        let name = visible(&name);
+        output::data(&self.difference);
+        for remark in &self.remarks {
+            output::remark(&format!("{name}: remark: {remark}"));
+        }
+        if let Some(error) = &self.error {
+            output::remark(&format!("{name}: not compared: {error}"));
+        }
+    }
 }
 
 /// Shows the differences. The exit code says if there are any, like that of `diff`.
@@ -33,18 +91,16 @@ pub(super) fn run(
     let subject = Subject::load(config, chosen, environment)?;
     let (pins, mut servers) = subject.examine(|subject, it| !subject.is_barred(it), environment)?;
     let chosen = &choose_tool(&mut servers, chosen)?;
-    let mut differs = false;
-    for server in &servers {
-        let text = difference(server, &pins, chosen);
-        differs |= !text.is_empty();
-        output::data(&text);
-        if !text.is_empty() {
-            remark_on(server, chosen);
-        }
-        if let StartOutcome::Failed(error) = &server.found {
-            differs = true;
-            output::remark(&format!("{}: not compared: {error}", name_of(server)));
-        }
+    let differences = servers.iter();
+    let differences = differences.map(|it| ServerDifference::of(it, &pins, chosen));
+    let differences: Vec<ServerDifference> = differences.collect();
+    let differs = differences.iter().any(ServerDifference::differs);
+    if arguments.json {
+        output::json(&json!({ "servers": differences }));
+        return Ok(ExitCode::from(u8::from(differs)));
+    }
+    for difference in &differences {
+        difference.print();
     }
     if !differs {
         let compared = match chosen.tool {

@@ -217,10 +217,13 @@ impl StartOutcome {
             Ok(list) => list,
             Err(error) => return Self::Failed(error.to_string()),
         };
+        let skills = list.skills.iter();
+        let skills = skills.map(|skill| (skill.uri.clone(), canonical(&skill.entry)));
         let texts: Vec<(String, String)> = list
             .tools()
             .iter()
             .map(|tool| (tool.name.to_string(), canonical(&tool.definition)))
+            .chain(skills)
             .collect();
         let tools = texts
             .iter()

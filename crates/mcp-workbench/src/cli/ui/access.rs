@@ -1,4 +1,4 @@
-//! Who may see the page: whoever holds the key, which is in a file for the user alone, and browsers that came by a link
+//! Access to the page: for the holder of the key, which is in a file for the user alone, and browsers that came by a link
 //! made with it. A link is good once and for a minute; the browser gets a cookie for it. Tokens of MCP clients do not
 //! count here, so nothing that speaks MCP can decide anything on the page.
 

@@ -2,7 +2,7 @@
 //! running workbench knows is made here.
 
 use std::{
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
 
@@ -17,22 +17,26 @@ use tokio::{
     sync::mpsc,
     time::{sleep, timeout},
 };
+use tokio_util::sync::CancellationToken;
 
-use super::{commands::Commands, servers};
+use super::{commands::Commands, servers, sign_in::SignIn};
 use crate::{
     call::ClientHandle,
     cli::{
         call::{CallOutcome, call_object},
         probe::ShellClient,
         terminal::Progress,
+        tokens::tokens,
     },
     config::Environment,
-    downstream::Urgency,
+    downstream::{ServerHandle, Urgency},
     history::History,
     moment::moment,
-    serve::http::PageRequest,
+    offload::offload,
+    serve::http::{OtherWorkbenches, PageRequest, Workbenches},
+    sync::lock,
     visible::visible,
-    workbench::{Decision, NotPending, PendingApproval, Workbench},
+    workbench::{Decision, NotPending, PendingApproval, Workbench, own_servers},
 };
 
 /// The pause between two notices about changes, so that many calls make few.
@@ -42,12 +46,17 @@ const SILENCE: Duration = Duration::from_secs(15);
 
 /// The running workbench, as the page sees it.
 pub(in crate::cli) struct Api {
-    workbench: Arc<Workbench>,
+    /// The workbenches at the address of the page, that of everybody first. They have one event stream.
+    workbenches: Vec<Arc<Workbench>>,
+    /// Those of other clients, with the same event stream.
+    others: Option<OtherWorkbenches>,
     environment: Environment,
     /// `None` if there is no configuration file.
     commands: Option<Commands>,
     /// Begins when somebody looks for the first time.
     history: OnceLock<Arc<History>>,
+    /// Ends the sign-in that waits for the browser. There is one at a time.
+    signing_in: Mutex<CancellationToken>,
 }
 
 /// A request that is not carried out.
@@ -88,6 +97,10 @@ struct Place {
 struct ServerAction {
     #[serde(flatten)]
     place: Place,
+    /// The client of the configuration that has the server for itself.
+    client: Option<String>,
+    /// The one of several servers of this name.
+    instance: Option<u64>,
     action: Action,
 }
 
@@ -97,6 +110,7 @@ enum Action {
     Start,
     Stop,
     Restart,
+    SignIn,
 }
 
 #[derive(Deserialize)]
@@ -131,14 +145,17 @@ struct Tried {
 }
 
 impl Api {
-    pub(in crate::cli) fn new(workbench: Arc<Workbench>, environment: &Environment) -> Self {
-        let file = workbench.config().file.clone();
+    pub(in crate::cli) fn new(served: &Workbenches, environment: &Environment) -> Self {
+        let workbenches = served.all();
+        let file = workbenches[0].config().file.clone();
         let commands = file.is_file().then(|| Commands::new(file, environment));
         Self {
-            workbench,
+            workbenches,
+            others: served.others.clone(),
             environment: environment.clone(),
             commands: commands.flatten(),
             history: OnceLock::new(),
+            signing_in: Mutex::default(),
         }
     }
 
@@ -147,14 +164,15 @@ impl Api {
         let path = request.path.strip_prefix("/ui/api/").unwrap_or_default();
         let query = request.query.as_deref().unwrap_or_default();
         match (&request.method, path) {
-            (&Method::GET, "servers") => Ok(servers::document(&self.workbench)),
+            (&Method::GET, "servers") => Ok(servers::document(&self.all_workbenches())),
             (&Method::POST, "servers") => self.act(read(request)?).await,
             (&Method::GET, "calls") => match parameter(query, "id") {
                 None => Ok(json!({ "calls": history.summaries() })),
                 Some(id) => {
                     let id = id.parse().map_err(|_| Refusal::NotFound)?;
                     let call = history.call(id).ok_or(Refusal::NotFound)?;
-                    Ok(json!(call))
+                    let counted = offload(call.bytes(), || call.with_tokens(tokens));
+                    Ok(json!(counted.await))
                 }
             },
             (&Method::GET, "activity") => Ok(json!({ "activity": history.notes() })),
@@ -176,9 +194,9 @@ impl Api {
     pub(super) fn events(&self) -> mpsc::Receiver<Bytes> {
         let (notices, stream) = mpsc::channel(1);
         let mut changes = self.history().changes();
-        let watching = self.workbench.approvals().watch();
-        let workbench = Arc::clone(&self.workbench);
-        self.workbench.spawn(async move {
+        let watching = self.workbench().approvals().watch();
+        let workbench = Arc::clone(self.workbench());
+        self.workbench().spawn(async move {
             let _watching = watching;
             loop {
                 let now = json!(*changes.borrow_and_update());
@@ -211,9 +229,19 @@ impl Api {
         stream
     }
 
+    fn all_workbenches(&self) -> Vec<Arc<Workbench>> {
+        let others = self.others.as_ref().map(|others| others());
+        let own = self.workbenches.iter().map(Arc::clone);
+        own.chain(others.into_iter().flatten()).collect()
+    }
+
+    fn workbench(&self) -> &Arc<Workbench> {
+        &self.workbenches[0]
+    }
+
     fn history(&self) -> &Arc<History> {
         self.history
-            .get_or_init(|| History::begin(self.workbench.observed()))
+            .get_or_init(|| History::begin(self.workbench().observed()))
     }
 
     async fn act(&self, action: ServerAction) -> Answer {
@@ -221,9 +249,15 @@ impl Api {
             toolbox: action.place.toolbox.as_str().into(),
             server: action.place.server.as_str().into(),
         };
-        let toolbox = self.workbench.toolbox(place.toolbox.as_str());
-        let server = toolbox.and_then(|it| it.server(&place.server));
+        let server = match action.instance {
+            Some(number) => self.instance(number),
+            None => self.server(&place, action.client.as_deref()),
+        };
+        let server = server.filter(|it| *it.identifier() == place);
         let server = server.ok_or(Refusal::NotFound)?;
+        if matches!(action.action, Action::SignIn) {
+            return self.sign_in(&action.place, server).await;
+        }
         if matches!(action.action, Action::Stop | Action::Restart) {
             server.stop();
             server.rested().await;
@@ -235,10 +269,56 @@ impl Api {
         Ok(json!({ "done": true }))
     }
 
+    fn instance(&self, number: u64) -> Option<Arc<ServerHandle>> {
+        let known = own_servers(&self.all_workbenches()).into_iter();
+        let mut servers = known.map(|own| own.server);
+        servers.find(|it| it.number() == number)
+    }
+
+    fn server(&self, place: &ServerIdentifier, client: Option<&str>) -> Option<Arc<ServerHandle>> {
+        let mut workbenches = self.workbenches.iter();
+        let workbench = match client {
+            Some(name) => {
+                workbenches.find(|it| it.client_name().is_some_and(|it| it.as_str() == name))
+            }
+            None => workbenches.next(),
+        };
+        let toolbox = workbench?.toolbox(place.toolbox.as_str())?;
+        toolbox.server(&place.server)
+    }
+
+    /// Begins to sign in to a server, which starts once that is done; returns the address for the browser.
+    async fn sign_in(&self, place: &Place, server: Arc<ServerHandle>) -> Answer {
+        let commands = self.commands.as_ref().ok_or(Refusal::NotFound)?;
+        let arguments = ["login", "--no-browser", "--", &place.toolbox, &place.server];
+        let failed = |error: String| Refusal::Failed(json!({ "error": error }));
+        let login = commands.start(&arguments);
+        let login = login.map_err(|error| failed(error.to_string()))?;
+        let sign_in = SignIn::begin(login).await.map_err(failed)?;
+        let address = sign_in.address.clone();
+        let ended = CancellationToken::new();
+        std::mem::replace(&mut *lock(&self.signing_in), ended.clone()).cancel();
+        let (client, name) = (self.client(), server.identifier().server.clone());
+        self.workbench().spawn(async move {
+            match ended.run_until_cancelled(sign_in.wait()).await {
+                // A start that fails is shown with the server.
+                Some(Ok(())) => drop(server.connect(Urgency::AskedFor, client).await),
+                Some(Err(error)) => {
+                    tracing::warn!(
+                        "failed to sign in to server '{}': {error}",
+                        visible(name.as_str())
+                    );
+                }
+                None => {}
+            }
+        });
+        Ok(json!({ "address": address }))
+    }
+
     fn approvals(&self) -> Value {
-        let approvals = self.workbench.approvals().list().into_iter();
+        let approvals = self.workbench().approvals().list().into_iter();
         let approvals = approvals.map(|(id, call)| {
-            let secrets = self.workbench.observed().secrets();
+            let secrets = self.workbench().observed().secrets();
             json!({
                 "id": id,
                 "toolbox": call.tool.toolbox.as_str(),
@@ -262,7 +342,7 @@ impl Api {
             DecisionWord::Session | DecisionWord::Always => Decision::Session,
             DecisionWord::Deny => Decision::Deny,
         };
-        let approvals = self.workbench.approvals();
+        let approvals = self.workbench().approvals();
         if let DecisionWord::Always = decided.decision {
             let mut pending = approvals.list().into_iter();
             let pending = pending.find(|(id, _)| *id == decided.id);
@@ -282,13 +362,14 @@ impl Api {
 
     /// Returns the difference of a server from its pins, and the digest that an approval has to name.
     async fn difference(&self, place: &Place) -> Answer {
-        let arguments = ["trust", "diff", &place.toolbox, &place.server];
-        let commands = self.commands.as_ref().ok_or(Refusal::NotFound)?;
-        let output = commands.run(&arguments).await.ok_or(Refusal::NotFound)?;
-        let digest = Sha256::digest(output.stdout.as_bytes());
+        let arguments = ["trust", "diff", "--json", &place.toolbox, &place.server];
+        let mut document = self.command(&arguments).await?;
+        let mut server = document["servers"][0].take();
+        let digest = Sha256::digest(server.to_string().as_bytes());
         let digest =
             (digest.iter()).fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
-        Ok(json!({ "diff": output.stdout, "remarks": output.stderr, "digest": digest }))
+        server["digest"] = json!(digest);
+        Ok(server)
     }
 
     /// Approves a server as the user saw it.
@@ -299,8 +380,13 @@ impl Api {
             let error = "the server has changed since: look at the difference again";
             return Err(Refusal::Failed(json!({ "error": error })));
         }
-        self.run(&["trust", "approve", &place.toolbox, &place.server, "--yes"])
-            .await
+        let approve = ["trust", "approve", &place.toolbox, &place.server, "--yes"];
+        let done = self.run(&approve).await;
+        // Not only when the file is next looked at: the user tries the tool now.
+        for workbench in &self.all_workbenches() {
+            workbench.apply_lock_file().await;
+        }
+        done
     }
 
     async fn search(&self, query: &str) -> Answer {
@@ -325,7 +411,7 @@ impl Api {
             tool: tried.tool.as_str().into(),
         };
         let arguments = RawJson::of(&tried.arguments);
-        let outcome = call_object(&self.workbench, tool, arguments, self.client()).await;
+        let outcome = call_object(self.workbench(), tool, arguments, self.client()).await;
         let (name, json) = match outcome {
             CallOutcome::Result(json) | CallOutcome::Failure(json) => ("result", json),
             CallOutcome::Refused(json) => ("error", json),

@@ -1,9 +1,12 @@
 //! Runs commands of this program for the page, so that the page shows exactly what they print.
 
-use std::{ffi::OsString, path::PathBuf, process::Stdio, time::Duration};
+use std::{ffi::OsString, io, path::PathBuf, process::Stdio, time::Duration};
 
 use serde_json::{Value, json};
-use tokio::{io::AsyncReadExt, process::Command};
+use tokio::{
+    io::AsyncReadExt,
+    process::{Child, Command},
+};
 
 use crate::{alarm::timeout, config::Environment};
 
@@ -41,9 +44,9 @@ impl Commands {
         })
     }
 
-    /// Runs a command; returns `None` if it cannot be run or takes too long.
-    pub(super) async fn run(&self, arguments: &[&str]) -> Option<Output> {
-        let mut child = Command::new(&self.program)
+    /// Starts a command. Dropping it ends it.
+    pub(super) fn start(&self, arguments: &[&str]) -> io::Result<Child> {
+        Command::new(&self.program)
             .arg("--config")
             .arg(&self.config)
             .args(arguments)
@@ -56,7 +59,11 @@ impl Commands {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .ok()?;
+    }
+
+    /// Runs a command; returns `None` if it cannot be run or takes too long.
+    pub(super) async fn run(&self, arguments: &[&str]) -> Option<Output> {
+        let mut child = self.start(arguments).ok()?;
         let (mut stdout, mut stderr) = (String::new(), String::new());
         let mut output = child.stdout.take()?.take(MAX_OUTPUT);
         let mut errors = child.stderr.take()?.take(MAX_OUTPUT);

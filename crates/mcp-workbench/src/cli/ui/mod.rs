@@ -1,23 +1,30 @@
-//! `ui`: opens the page of the workbench that serves over HTTP. The page itself is here too: whoever serves HTTP gets it
-//! as a [`Page`](crate::serve::http::Page).
+//! `ui`: opens the page of the host, or of the workbench that serves over HTTP. The page itself is here too: whoever serves HTTP
+//! gets it as a [`Page`](crate::serve::http::Page).
 
 mod access;
 mod api;
 mod assets;
 mod commands;
+#[cfg(unix)]
+mod host;
 mod page;
 mod record;
 mod servers;
+mod sign_in;
 
 use std::{
     io::{self, IsTerminal},
+    path::Path,
     process::ExitCode,
 };
 
 use clap::Args;
 
 pub(super) use api::Api;
+#[cfg(unix)]
+pub(super) use host::serve_host;
 pub(super) use page::WorkbenchPage;
+use record::NoPage;
 pub(super) use record::PageRecord;
 
 use super::{CommandResult, live, oauth::open_in_browser, output};
@@ -32,8 +39,12 @@ pub(super) struct UiArguments {
 }
 
 /// Opens the page in the user's browser.
-pub(super) fn run(arguments: &UiArguments, environment: &Environment) -> CommandResult {
-    let record = PageRecord::read(environment)?;
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &UiArguments,
+    environment: &Environment,
+) -> CommandResult {
+    let record = page_record(config, environment)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -48,4 +59,18 @@ pub(super) fn run(arguments: &UiArguments, environment: &Environment) -> Command
         }
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Finds the page of the host of a configuration, or else that of the workbench that serves over HTTP.
+pub(super) fn page_record(
+    config: Option<&Path>,
+    environment: &Environment,
+) -> Result<PageRecord, NoPage> {
+    #[cfg(unix)]
+    if let Some(page) = super::host::page(config, environment) {
+        return Ok(PageRecord::of_host(page));
+    }
+    #[cfg(not(unix))]
+    let _ = config;
+    PageRecord::read(environment)
 }

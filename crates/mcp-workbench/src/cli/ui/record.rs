@@ -28,7 +28,7 @@ pub(in crate::cli) struct PageRecord {
 #[derive(Debug, Error)]
 pub(in crate::cli) enum NoPage {
     #[error(
-        "no workbench serves a page\n  hint: start one with `mcp-workbench serve --http 127.0.0.1:8700`"
+        "no workbench serves a page\n  hint: start one with `mcp-workbench serve --http 127.0.0.1:8700`, or a client of a configuration with `\"shared\": true`"
     )]
     NotServed,
     #[error("cannot read {}: {error}", file.display())]
@@ -67,6 +67,16 @@ impl PageRecord {
         RecordGuard {
             file,
             key: record.key,
+        }
+    }
+
+    /// Returns the record of the page of a host.
+    #[cfg(unix)]
+    pub(super) fn of_host(page: crate::host::PageAddress) -> Self {
+        Self {
+            address: page.address,
+            pid: 0,
+            key: page.key,
         }
     }
 

@@ -9,11 +9,17 @@ use crate::{
     cli::{check::server_target, doctor::remedy, shell::quoted},
     config::Server,
     downstream::{Phase, ProcessView, ServerHandle},
-    workbench::Workbench,
+    workbench::{OwnServer, Workbench, own_servers},
 };
 
 #[derive(Serialize)]
 struct ListedServer {
+    /// The client of the configuration that has it for itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<String>,
+    /// The number that an action names, if the server was used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instance: Option<u64>,
     toolbox: String,
     server: String,
     target: String,
@@ -36,21 +42,43 @@ struct ListedServer {
     tools: Option<usize>,
     /// The tools that are withheld.
     withheld: usize,
+    /// The number of calls since this process began.
+    calls: u64,
     stderr: Vec<String>,
 }
 
-/// Returns all servers, in the order of the file.
-pub(super) fn document(workbench: &Workbench) -> Value {
-    let config = workbench.config();
+/// Returns all servers of everybody in the order of the file, and then the others: those that clients have for themselves, and
+/// further processes of one server.
+pub(super) fn document(workbenches: &[Arc<Workbench>]) -> Value {
+    let config = workbenches[0].config();
     let mut listed = Vec::new();
-    let known = workbench.servers();
+    let known = own_servers(workbenches);
     for toolbox in config.toolboxes.values() {
         for server in toolbox.servers.values() {
-            let handle = known.iter().find(|it| {
-                it.identifier().toolbox == toolbox.name && it.identifier().server == server.name
+            let own = known.iter().find(|own| {
+                let place = own.server.identifier();
+                own.client == config.client
+                    && place.toolbox == toolbox.name
+                    && place.server == server.name
             });
+            let handle = own.map(|own| &own.server);
             listed.push(ListedServer::of(toolbox.name.as_str(), server, handle));
         }
+    }
+    let is_listed = |listed: &[ListedServer], own: &OwnServer| {
+        let number = Some(own.server.number());
+        listed.iter().any(|it| it.instance == number)
+    };
+    for own in &known {
+        if is_listed(&listed, own) {
+            continue;
+        }
+        let (toolbox, entry) = (&own.server.identifier().toolbox, own.server.entry());
+        let server = ListedServer::of(toolbox.as_str(), &entry.server, Some(&own.server));
+        listed.push(ListedServer {
+            client: own.client.as_ref().map(ToString::to_string),
+            ..server
+        });
     }
     json!({ "servers": listed })
 }
@@ -73,6 +101,8 @@ impl ListedServer {
         let pid = process.filter(|_| is_up).map(|it| it.pid);
         let target = server_target(server);
         Self {
+            client: None,
+            instance: handle.map(|it| it.number()),
             toolbox: toolbox.to_owned(),
             server: server.name.to_string(),
             state,
@@ -84,6 +114,7 @@ impl ListedServer {
             memory_bytes: pid.and_then(resident_bytes),
             tools: status.tools.as_ref().map(|it| it.tools().len()),
             withheld: status.tools.as_ref().map_or(0, |it| it.withheld.len()),
+            calls: handle.map_or(0, |it| it.calls()),
             stderr: process.map(ProcessView::stderr).unwrap_or_default(),
         }
     }

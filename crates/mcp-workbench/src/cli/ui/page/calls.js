@@ -1,17 +1,19 @@
 // Calls: live, filtered, each with both hops and what the workbench changed between them.
 
 import {
-  bytes, clock, copy, duration, el, empty, get, heading, pill, pretty, shellQuoted, svg, table, text, tokens,
+  bytes, clock, copy, duration, el, empty, get, heading, pill, pretty, shellQuoted, svg, table, text,
 } from "./element.js";
 
 const filter = { client: "", server: "", tool: "", outcome: "" };
 const kinds = { ok: "good", running: "warn", input_required: "warn" };
 let selected = null;
 
+const caller = (call) => [text(call.client.name) || call.client.principal, call.client.number ? `#${call.client.number}` : ""]
+  .filter(Boolean).join(" ");
 const target = (call) => call.tool || call.target || call.method;
 const isShown = (call) => {
   const has = (value, wanted) => text(value).toLowerCase().includes(wanted.toLowerCase());
-  return has(call.client.name, filter.client)
+  return has(caller(call), filter.client)
     && has(`${text(call.toolbox)}/${text(call.server)}`, filter.server)
     && has(target(call), filter.tool)
     && (!filter.outcome || call.outcome === filter.outcome);
@@ -50,7 +52,7 @@ function list(all, renew) {
   const longest = Math.max(1, ...all.map((call) => call.duration_us || 0));
   return table([
     { title: "Time", show: (call) => clock(call.time) },
-    { title: "Client", show: (call) => text(call.client.name) || call.client.principal },
+    { title: "Client", show: (call) => [caller(call), call.client.as].filter(Boolean).join(" as ") },
     { title: "Server", show: (call) => (call.server ? `${call.toolbox} / ${call.server}` : "") },
     {
       title: "Call",
@@ -66,8 +68,14 @@ function list(all, renew) {
   ], all.map((call) => ({ ...call, selected: call.id === selected })));
 }
 
-const message = (title, value, size) => el("div", {},
-  el("h3", {}, title, size === undefined ? "" : ` (${bytes(size)}, ${tokens(size)})`),
+// The size of a message, and the estimate of its tokens by `mcp-workbench tokens`.
+function size(count, tokens) {
+  const parts = [bytes(count), tokens === undefined ? "" : `≈ ${tokens.toLocaleString("en")} tokens`].filter(Boolean);
+  return parts.length ? ` (${parts.join(", ")})` : "";
+}
+
+const message = (title, value, count, tokens) => el("div", {},
+  el("h3", {}, title, size(count, tokens)),
   el("pre", { tabindex: "0" }, value === undefined ? "not kept: larger than 64 KiB, or there is none" : pretty(value)));
 
 // What differs between the members of two objects.
@@ -104,8 +112,8 @@ function detail(call) {
   const hops = call.hops.map((hop, index) => el("div", { class: "stack" },
     el("h2", {}, `Workbench → ${hop.server}`, el("span", { class: "faint small" },
       ` ${hop.method}, ${hop.era}, ${hop.transport}, ${duration(hop.duration_us)}${call.hops.length > 1 ? `, ${index + 1}.` : ""}`)),
-    message("sent", hop.request),
-    message(hop.error ? `answered: ${hop.error}` : "answered", hop.result, hop.result_bytes)));
+    message("sent", hop.request, undefined, hop.request_tokens),
+    message(hop.error ? `answered: ${hop.error}` : "answered", hop.result, hop.result_bytes, hop.result_tokens)));
   return el("section", { class: "card stack", "aria-label": "The selected call" },
     el("div", { class: "row between" },
       el("h2", {}, target(call), " ", pill(call.code || call.outcome, kinds[call.outcome] || "bad")),
@@ -117,8 +125,8 @@ function detail(call) {
       el("div", { class: "stack" },
         el("h2", {}, `${text(call.client.name) || "Client"} → workbench`, el("span", { class: "faint small" },
           ` ${call.method}, ${call.client.era}, ${call.client.transport}, ${duration(call.duration_us)}`)),
-        message("received", call.request, call.arguments_bytes),
-        message("replied", call.reply, call.result_bytes)),
+        message("received", call.request, undefined, call.request_tokens),
+        message("replied", call.reply, call.result_bytes, call.reply_tokens)),
       el("div", { class: "stack" }, ...(hops.length ? hops : [empty("Nothing was sent to a server.")]))));
 }
 

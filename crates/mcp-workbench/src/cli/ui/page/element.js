@@ -22,13 +22,15 @@ export function svg(name, properties = {}, ...children) {
 export const text = (value) => (value === undefined || value === null ? "" : String(value));
 
 export function table(columns, rows) {
-  const head = columns.map(({ title, number }) => el("th", { scope: "col", class: number && "number" }, title));
+  // On a small screen the parts of a table are blocks, and browsers would no longer take them for a table.
+  const head = columns.map(({ title, number }) => el("th", { scope: "col", role: "columnheader", class: number && "number" }, title));
   const body = rows.map((row) => {
     const cells = columns.map(({ title, number, show }) =>
-      el("td", { "data-label": title, class: number && "number" }, show(row)));
-    return el("tr", { "aria-selected": row.selected ? "true" : undefined }, ...cells);
+      el("td", { "data-label": title, role: "cell", class: number && "number" }, show(row)));
+    return el("tr", { role: "row", class: row.selected && "selected" }, ...cells);
   });
-  return el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body));
+  return el("table", { role: "table" },
+    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...head)), el("tbody", { role: "rowgroup" }, ...body));
 }
 
 export const pill = (word, kind) => el("span", { class: `pill ${kind || ""}` }, word);
@@ -55,9 +57,6 @@ export function duration(micros) {
 }
 
 export const clock = (time) => text(time).slice(11, 19);
-
-// A rough count for English and JSON; `mcp-workbench tokens` counts exactly.
-export const tokens = (count) => (count === undefined || count === null ? "" : `≈ ${Math.ceil(count / 4)} tokens`);
 
 export const pretty = (value) => JSON.stringify(value, null, 2);
 
@@ -94,15 +93,16 @@ export async function copy(words) {
   }
 }
 
-// Runs an action of a button, which stays disabled meanwhile.
+// Runs an action of a button once at a time. The button keeps the focus, which one that is disabled would lose.
 export const acting = (action) => async (event) => {
   const button = event.currentTarget;
-  button.disabled = true;
+  if (button.getAttribute("aria-disabled") === "true") return;
+  button.setAttribute("aria-disabled", "true");
   try {
     await action();
   } catch (error) {
     notice(error.message);
   } finally {
-    button.disabled = false;
+    button.removeAttribute("aria-disabled");
   }
 };

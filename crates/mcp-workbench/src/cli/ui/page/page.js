@@ -23,6 +23,8 @@ async function show(isNew) {
   const name = named();
   const view = views[name];
   const mine = ++turn;
+  // A page that was just opened begins at its top, as every page does.
+  const takesFocus = isNew && shown !== null;
   for (const item of document.querySelectorAll("nav a")) {
     if (item.getAttribute("href") === `#${name}`) item.setAttribute("aria-current", "page");
     else item.removeAttribute("aria-current");
@@ -35,11 +37,27 @@ async function show(isNew) {
   try {
     const content = await view.make(() => show(false));
     // Another view may have been chosen meanwhile.
-    if (mine === turn) main.replaceChildren(...content);
-    if (isNew) main.focus({ preventScroll: true });
+    if (mine === turn) replace(content);
+    if (takesFocus) main.focus({ preventScroll: true });
   } catch (error) {
     if (mine === turn) main.replaceChildren(el("p", { class: "reason" }, error.message));
   }
+}
+
+// A view is replaced as a whole when something happens. The keyboard stays where it was, and what is unfolded stays so.
+const mark = (element) => [
+  element.closest("[aria-label]")?.getAttribute("aria-label"), element.tagName, element.id || element.textContent].join("\n");
+
+function replace(content) {
+  const focused = main.contains(document.activeElement) && document.activeElement !== main ? mark(document.activeElement) : null;
+  const unfolded = new Set([...main.querySelectorAll("details[open] > summary")].map(mark));
+  main.replaceChildren(...content);
+  for (const summary of main.querySelectorAll("summary")) {
+    if (unfolded.has(mark(summary))) summary.parentElement.open = true;
+  }
+  if (focused === null) return;
+  const candidates = [...main.querySelectorAll("a, button, input, select, textarea, summary, [tabindex]")];
+  (candidates.find((element) => mark(element) === focused) || main).focus({ preventScroll: true });
 }
 
 async function countApprovals() {

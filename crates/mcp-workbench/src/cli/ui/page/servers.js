@@ -1,23 +1,48 @@
 // Servers: state, reason and remedy, process, last lines of stderr, and what can be done.
 
-import { acting, bytes, clock, copy, el, empty, get, heading, notice, pill, post } from "./element.js";
+import { acting, bytes, clock, el, empty, get, heading, notice, pill, post } from "./element.js";
 
+// The addresses at which the user signs in, by server.
+const signingIn = new Map();
 const kinds = { up: "good", failed: "bad", starting: "warn" };
+
+// The address comes from the server, so only one that a browser opens as a page becomes a link.
+const isPage = (address) => /^https?:\/\//.test(address);
+
+function signIn(server, renew) {
+  const key = `${server.toolbox}/${server.server}`;
+  const address = signingIn.get(key);
+  if (address) {
+    return el("p", {}, "Sign in at ", el("a", { href: address, target: "_blank", rel: "noopener noreferrer" }, new URL(address).host),
+      ". The server starts when you come back.");
+  }
+  return el("button", {
+    class: "main",
+    onclick: acting(async () => {
+      const answer = await post("servers", { toolbox: server.toolbox, server: server.server, action: "sign_in" });
+      if (isPage(answer.address)) signingIn.set(key, answer.address);
+      renew();
+    }),
+  }, "Sign in");
+}
 
 function card(server, renew) {
   const act = (action, done) => acting(async () => {
-    await post("servers", { toolbox: server.toolbox, server: server.server, action });
+    await post("servers", { toolbox: server.toolbox, server: server.server, client: server.client, instance: server.instance, action });
     notice(`${server.server}: ${done}`);
     renew();
   });
   const facts = [
+    ["only for", server.client],
     ["runs", server.target],
     ["process", server.pid],
     ["memory", bytes(server.memory_bytes)],
     ["tools", server.tools],
+    ["calls", server.calls],
     ["withheld", server.withheld || undefined],
   ].filter(([, value]) => value !== undefined && value !== "");
   const isUp = server.state === "up";
+  if (isUp) signingIn.delete(`${server.toolbox}/${server.server}`);
   return el("section", { class: "card", "aria-label": `${server.toolbox} ${server.server}` },
     el("div", { class: "row between" },
       el("h2", {}, el("span", { class: "faint" }, `${server.toolbox} / `), server.server),
@@ -33,7 +58,7 @@ function card(server, renew) {
       isUp ? el("button", { onclick: act("restart", "restarted") }, "Restart") : null,
       isUp ? el("button", { onclick: act("stop", "stopped") }, "Stop")
         : el("button", { onclick: act("start", "started") }, "Start"),
-      server.sign_in ? el("button", { class: "main", onclick: () => copy(server.sign_in) }, "Copy the sign-in command") : null));
+      server.sign_in ? signIn(server, renew) : null));
 }
 
 export const servers = {

@@ -36,7 +36,7 @@ export const tokens = {
         { title: "Server", show: (row) => row.name },
         { title: "Tools", number: true, show: (row) => number(row.tools) },
         { title: "Tokens", number: true, show: (row) => number(row.tokens) },
-        { title: "", show: (row) => row.error || "" },
+        { title: "Note", show: (row) => row.error || "" },
       ], servers) : empty("No server is configured."),
     ];
   },

@@ -29,8 +29,9 @@ function review(server, renew) {
   });
   if (!shown) return el("p", { class: "row" }, el("button", { onclick: look }, "Show the difference"));
   return el("div", { class: "stack" },
-    difference(shown.diff || "no difference\n"),
-    shown.remarks ? el("p", { class: "small wrap" }, shown.remarks) : null,
+    difference(shown.difference || "no difference\n"),
+    shown.error ? el("p", { class: "reason" }, shown.error) : null,
+    ...shown.remarks.map((remark) => el("p", { class: "small wrap" }, remark)),
     el("div", { class: "row" },
       el("button", { class: "danger", onclick: approve }, "I have read it: approve"),
       el("button", { onclick: () => { open.delete(key); renew(); } }, "Close")));
