@@ -97,13 +97,13 @@ fn an_error_of_the_client_reaches_the_server_unchanged() {
 
 #[test]
 fn a_server_learns_the_client_capabilities_and_is_refused_everything_else() {
-    let sampling = json!({"sampling": {"tools": {}}, "experimental": {"x": {}}});
-    let mut workbench = connect(Setup::one(&asks("elicitation/create", "{}")), &sampling);
+    let capabilities = json!({"sampling": {"tools": {}}, "experimental": {"x": {}}});
+    let mut workbench = connect(Setup::one(&asks("elicitation/create", "{}")), &capabilities);
     let result = workbench.use_tool("ask", "{}");
     assert!(result.raw.contains("-32601"), "{}", result.raw);
     let journal = workbench.journal("dev", "fs");
     let declared = journal.received("initialize")[0].params();
-    assert_eq!(declared["capabilities"], json!({"sampling": {"tools": {}}}));
+    assert_eq!(declared["capabilities"], capabilities);
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub(crate) fn expected() -> Value {
 }
 
 /// Returns the expected observations of an SDK's client that reports its negotiated revision.
-fn expected_with(revision: &str) -> Value {
+pub(crate) fn expected_with(revision: &str) -> Value {
     let mut expected = expected();
     expected["revision"] = json!(revision);
     expected
@@ -121,7 +121,7 @@ fn python_sdk_over_http_that_probes_for_newer_revisions() {
     );
 }
 
-fn typescript_client(mode: &str) -> Command {
+pub(crate) fn typescript_client(mode: &str) -> Command {
     let mut client = Command::new("node");
     client
         .arg(packages::beside("clients/typescript.mjs"))
@@ -130,7 +130,7 @@ fn typescript_client(mode: &str) -> Command {
     client
 }
 
-fn python_client(mode: &str) -> Command {
+pub(crate) fn python_client(mode: &str) -> Command {
     let mut client = Command::new(packages::python());
     client.arg(packages::beside("clients/python.py")).arg(mode);
     client

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use crate::process::LIMIT;
-use crate::workbench::{ConfigFile, PROGRAM};
+use crate::workbench::ConfigFile;
 
 /// The token that the workbench wants to see.
 pub(crate) const TOKEN: &str = "a-token-that-only-these-tests-know";
@@ -28,12 +28,10 @@ impl Listening {
 
     /// Serves a configuration, with these further options.
     pub(crate) fn serve(config: ConfigFile, options: &[&str]) -> Self {
-        let mut child = Command::new(PROGRAM)
-            .args(["serve", "--http", "127.0.0.1:0", "--config"])
-            .arg(config.path())
+        let mut child = config
+            .command_with(&["serve", "--http", "127.0.0.1:0"])
             .args(options)
             .env("WORKBENCH_TOKEN", TOKEN)
-            .env("XDG_CACHE_HOME", config.cache())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -6,7 +6,9 @@
     reason = "a test that panics has failed, which is what is wanted"
 )]
 
+mod apps;
 mod clients;
+mod deployment;
 mod eras;
 mod everything;
 mod examples;
@@ -28,7 +30,12 @@ mod scripts;
 mod sdk_server;
 mod select;
 mod servers;
+mod services;
 mod session;
+#[cfg(unix)]
+mod sharing;
 mod steps;
+mod team;
 mod tokens;
+mod users;
 mod workbench;

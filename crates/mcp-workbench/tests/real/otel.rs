@@ -101,6 +101,7 @@ fn a_collector_gets_the_spans_and_metrics_of_a_call() {
     let mut collector = Collector::start();
     let config = ConfigFile::new(&json!({
         "audit": true,
+        "metaTools": ["open_toolbox", "use_tool", "run_code"],
         "toolboxes": { TOOLBOX: {
             "description": "d", "mcpServers": { "everything": Entry::everything().config() },
         } },
@@ -120,13 +121,20 @@ fn a_collector_gets_the_spans_and_metrics_of_a_call() {
     params["_meta"] = json!({ "traceparent": format!("00-{TRACE}-{PARENT}-01") });
     let answer = session.request("tools/call", &params).value();
     assert_eq!(answer["content"][0]["text"], "Echo: hi");
+    // A call of a script has the id of its run.
+    let code = "return await tools.everything.echo({ message: 'hi' })";
+    session.call("run_code", &json!({ "code": code }));
     let wanted = [
+        "mcp_workbench.run",
         "tools/call echo",
         TRACE,
         PARENT,
         "tested-workbench",
         "gen_ai.tool.name",
         "mcp.method.name",
+        "mcp.protocol.version",
+        "jsonrpc.request.id",
+        "network.transport",
         "mcp_workbench.server",
         "mcp.server.operation.duration",
         "mcp.client.operation.duration",

@@ -32,6 +32,13 @@ impl Entry {
         entry
     }
 
+    /// An example server of MCP Apps, by the name of its program.
+    pub(crate) fn app(program: &str) -> Self {
+        let mut entry = Self::new(node_program(program));
+        entry.args.push("--stdio".to_owned());
+        entry
+    }
+
     pub(crate) fn time() -> Self {
         Self::new(python_program("mcp-server-time"))
     }
@@ -126,7 +133,8 @@ fn node_program(name: &str) -> PathBuf {
     folder().join("node_modules/.bin").join(name)
 }
 
-fn python_program(name: &str) -> PathBuf {
+/// A program of the Python packages.
+pub(crate) fn python_program(name: &str) -> PathBuf {
     folder().join("python/bin").join(name)
 }
 

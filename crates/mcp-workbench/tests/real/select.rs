@@ -1,6 +1,7 @@
 //! Filters on results of published servers, and their prompts and resources in proxy mode.
 
 use std::fs;
+use std::process::Command;
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -76,6 +77,36 @@ fn filters_select_from_results_of_published_servers() {
         "keys_unsorted | join(\" \")",
     );
     assert!(weather.contains("temperature"), "{weather}");
+}
+
+#[test]
+fn text_of_a_published_server_that_is_no_json_stays_whole() {
+    let folder = tempdir().unwrap();
+    let made = Command::new("git")
+        .args(["init", "--quiet"])
+        .arg(folder.path())
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let config = ConfigFile::new(&json!({
+        "select": true,
+        "toolboxes": { "published": {
+            "description": "Published servers",
+            "mcpServers": { "git": Entry::git().config() },
+        } },
+    }));
+    let mut session = Session::start(config.command());
+    session.call("open_toolbox", &json!({ "toolbox": "published" }));
+    let call = json!({
+        "tool": { "toolbox": "published", "server": "git", "tool": "git_status" },
+        "arguments": { "repo_path": folder.path() },
+        "select": ".branch",
+    });
+    let result = session.call("use_tool", &call).value();
+    let text = result["content"].to_string();
+    assert!(text.contains("No commits yet"), "{text}");
+    let about = &result["_meta"]["mcp-workbench/result"];
+    assert!(about["select_error"].is_string(), "{result}");
 }
 
 #[test]

@@ -303,7 +303,12 @@ fn a_server_behind_npx_leaves_no_processes() {
             "command": "npx",
             "args": ["--no", "mcp-server-memory"],
             "cwd": packages::folder(),
-            "env": { "MEMORY_FILE_PATH": marker, "NPM_CONFIG_UPDATE_NOTIFIER": "false" },
+            "env": {
+                "MEMORY_FILE_PATH": marker,
+                "NPM_CONFIG_UPDATE_NOTIFIER": "false",
+                // Its logs belong in no home directory.
+                "NPM_CONFIG_CACHE": folder.path(),
+            },
         }),
     )]);
 

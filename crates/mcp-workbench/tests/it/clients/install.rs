@@ -425,3 +425,83 @@ fn permissions_and_links_are_preserved_and_the_backup_is_private() {
     // The copy may contain secrets.
     assert_eq!(mode(copy), 0o600);
 }
+
+#[test]
+fn several_clients_are_set_up_at_once() {
+    let machine = Machine::new();
+    configure(&machine);
+    let all: Vec<ClientName> = writable().map(|client| client.name).take(3).collect();
+    for name in &all {
+        write(&machine.client_file(client(*name)), &sample(client(*name)));
+    }
+    let has_workbench = |name: ClientName| {
+        let file = machine.client_file(client(name));
+        file.exists() && read(&file).contains("workbench-config.json")
+    };
+    let [one, two, three] = all[..] else {
+        panic!("three clients");
+    };
+    let (first, second) = (client(one).word(), client(two).word());
+    machine
+        .run(&["install", "--client", &first, "--client", &second, "--yes"])
+        .ends_with(0);
+    assert_eq!(
+        all.iter().map(|it| has_workbench(*it)).collect::<Vec<_>>(),
+        [true, true, false]
+    );
+    // All whose file exists, and no other.
+    machine.run(&["install", "--all", "--yes"]).ends_with(0);
+    assert!(has_workbench(three));
+    let others = writable().filter(|it| !all.contains(&it.name));
+    for other in others {
+        let file = machine.client_file(other);
+        assert!(
+            !file.exists() || !read(&file).contains("workbench-config.json"),
+            "{}",
+            other.title
+        );
+    }
+}
+
+#[test]
+fn a_client_that_fails_does_not_keep_the_others_from_being_set_up() {
+    let machine = with_a_namesake();
+    machine
+        .run(&["install", "--client", "kiro", "--client", "cursor", "--yes"])
+        .ends_with(1)
+        .says(&["kiro"]);
+    let file = machine.client_file(client(ClientName::Cursor));
+    assert!(read(&file).contains("workbench-config.json"));
+}
+
+#[test]
+fn all_without_any_client_is_an_error() {
+    let machine = Machine::new();
+    configure(&machine);
+    machine
+        .run(&["install", "--all", "--yes"])
+        .ends_with(1)
+        .says(&["no client with a configuration file was found", "--client"]);
+}
+
+#[test]
+fn the_entry_of_a_client_that_shares_says_so() {
+    let machine = prepared();
+    machine
+        .run(&["install", "--client", "cursor", "--shared", "--yes"])
+        .ends_with(0);
+    let entry = &value(&machine, ClientName::Cursor)["mcpServers"]["workbench"]["args"];
+    let words: Vec<&str> = entry
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    assert_eq!(words[words.len() - 2..], ["serve", "--shared"], "{words:?}");
+    // Without the option it says nothing about it.
+    machine
+        .run(&["install", "--client", "cursor", "--yes"])
+        .ends_with(0);
+    let entry = value(&machine, ClientName::Cursor)["mcpServers"]["workbench"]["args"].to_string();
+    assert!(!entry.contains("--shared"), "{entry}");
+}

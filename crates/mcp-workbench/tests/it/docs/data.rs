@@ -10,6 +10,9 @@ use serde_json::Value;
 
 use super::{Block, blocks, none, page::root, world::World};
 
+/// The value of every variable, long enough for a key.
+const VALUE: &str = "a-value-that-is-long-enough-for-a-key";
+
 /// Surroundings in which every variable that a text refers to is set.
 fn surroundings(text: &str) -> Environment {
     let references = text.split("${").skip(1);
@@ -18,7 +21,7 @@ fn surroundings(text: &str) -> Environment {
         let end = name.find(|char: char| !char.is_alphanumeric() && char != '_');
         &name[..end.unwrap_or(name.len())]
     });
-    let variables = names.map(|name| (OsString::from(name), OsString::from("value")));
+    let variables = names.map(|name| (OsString::from(name), OsString::from(VALUE)));
     Environment::new(variables, "/project".into(), Some("/home/me".into()))
 }
 

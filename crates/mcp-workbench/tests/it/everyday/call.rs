@@ -285,3 +285,50 @@ fn a_failed_start_is_reported_with_its_reason() {
     let said = "exited with code 3 before answering initialize; stderr: no luck";
     assert!(finished.stderr.contains(said), "{}", finished.stderr);
 }
+
+#[test]
+fn a_filter_selects_what_is_printed() {
+    let issues = json!({"issues": [{"number": 1, "title": "a"}, {"number": 2, "title": "b"}]});
+    let text = json!({"content": [{"type": "text", "text": issues.to_string()}]}).to_string();
+    let plain = r#"{"content":[{"type":"text","text":"no JSON"}]}"#;
+    let whole = issues.to_string();
+    let cases = [
+        (text.as_str(), ".issues[].title", 0, "a\nb", ""),
+        (&text, ".issues | length", 0, "2", ""),
+        (
+            &text,
+            ".issues.x",
+            1,
+            whole.as_str(),
+            "--select was not applied",
+        ),
+        (
+            plain,
+            ".",
+            1,
+            "no JSON",
+            "its text is not JSON. This is the whole result",
+        ),
+    ];
+    for (answer, filter, code, stdout, stderr) in cases {
+        let setup = Setup::one(&Script::named(&["echo"]).answers("echo", answer));
+        let (finished, _setup) = run(setup, &arguments(&ECHO, &["--select", filter]));
+        assert_eq!(exit_code(&finished), code, "{filter}: {}", finished.stderr);
+        assert_eq!(finished.stdout.join("\n"), stdout, "{filter}");
+        assert!(
+            finished.stderr.contains(stderr),
+            "{filter}: {}",
+            finished.stderr
+        );
+    }
+    // A typo costs no call.
+    let setup = Setup::one(&Script::named(&["echo"]));
+    let journal = setup.journal("dev", "fs");
+    let (finished, _setup) = run(setup, &arguments(&ECHO, &["--select", ".issues["]));
+    assert!(
+        finished.stderr.contains("--select: "),
+        "{}",
+        finished.stderr
+    );
+    assert!(journal.lines().is_empty());
+}

@@ -99,6 +99,30 @@ pub(crate) struct HttpClient {
 }
 
 impl HttpClient {
+    /// The same client, whose requests go to another replica or to a balancer.
+    pub(crate) fn at(&self, address: SocketAddr) -> Self {
+        Self {
+            base: self.base.clone().with("host", &address.to_string()),
+            address,
+            session: self.session.clone(),
+            connection: HttpConnection::open(address),
+            ids: self.ids + 1000,
+        }
+    }
+
+    /// The same session with another token.
+    pub(crate) fn with_token(mut self, token: &str) -> Self {
+        let token = format!("Bearer {token}");
+        self.base = self.base.with("authorization", &token);
+        self
+    }
+
+    /// Continues with another session.
+    pub(crate) fn use_session(&mut self, session: &str) {
+        self.base = self.base.clone().with("mcp-session-id", session);
+        session.clone_into(&mut self.session);
+    }
+
     /// A request within the session that has no body.
     pub(crate) fn bare(&self, method: &str) -> HttpRequest {
         let mut request = HttpRequest::new(method, "/mcp");

@@ -32,11 +32,12 @@ fn calls_are_counted_on_both_hops_under_the_names_of_the_conventions() {
         format!(
             "mcp_server_operation_duration_seconds_count{{{tool},mcp_method_name=\"tools/call\",\
              mcp_protocol_version=\"2025-11-25\",mcp_workbench_server=\"fs\",mcp_workbench_toolbox=\"dev\",\
-             network_transport=\"tcp\"}} 3\n"
+             network_protocol_name=\"http\",network_protocol_version=\"1.1\",network_transport=\"tcp\"}} 3\n"
         ),
         format!(
             "mcp_client_operation_duration_seconds_count{{{tool},mcp_method_name=\"tools/call\",\
-             mcp_workbench_server=\"fs\",mcp_workbench_toolbox=\"dev\",network_transport=\"pipe\"}} 3\n"
+             mcp_protocol_version=\"2025-11-25\",mcp_workbench_server=\"fs\",mcp_workbench_toolbox=\"dev\",\
+             network_transport=\"pipe\"}} 3\n"
         ),
         "mcp_workbench_server_up{toolbox=\"dev\",server=\"fs\"} 1\n".to_owned(),
     ];

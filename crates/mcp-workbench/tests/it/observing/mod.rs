@@ -1,9 +1,13 @@
-//! What can be observed: metrics, log lines, the page and its commands.
+//! Metrics, log lines, the page and its commands.
 
 mod always;
+mod approvals;
+mod documents;
 mod logging;
 mod metrics;
 mod page;
+mod refused;
+mod signing_in;
 mod steering;
 
 use std::process::Output;
@@ -57,6 +61,26 @@ fn browsing(served: &Served, method: &str, path: &str) -> HttpRequest {
 
 fn ask(served: &Served, request: &HttpRequest) -> HttpResponse {
     served.connection().ask(request)
+}
+
+/// Returns the document that the page gets.
+fn page_document(served: &Served, cookie: &str, path: &str) -> Value {
+    let request = browsing(served, "GET", &format!("/ui/api/{path}")).header("cookie", cookie);
+    let response = ask(served, &request);
+    assert_eq!(response.head.status, 200, "{path}: {}", response.body);
+    serde_json::from_str(&response.body).unwrap()
+}
+
+/// Has the script of the page do something; returns the status and the document.
+fn act(served: &Served, cookie: &str, path: &str, body: &Value) -> (u16, Value) {
+    let request = browsing(served, "POST", &format!("/ui/api/{path}"))
+        .header("cookie", cookie)
+        .header("origin", &format!("http://{}", served.address))
+        .header("content-type", "application/json")
+        .body(&body.to_string());
+    let response = ask(served, &request);
+    let document = serde_json::from_str(&response.body).unwrap();
+    (response.head.status, document)
 }
 
 /// Opens a fresh link; returns the cookie.

@@ -1,4 +1,4 @@
-//! Who gets to the page, and what its answers allow a browser to do.
+//! Access to the page, and the rights that its answers give a browser.
 
 use pretty_assertions::assert_eq;
 

@@ -319,3 +319,33 @@ fn faults_of_configured_filters_have_a_place_and_a_remedy() {
         assert!(finished.stderr.contains(part), "{}", finished.stderr);
     }
 }
+
+#[test]
+fn check_and_doctor_name_filters_for_unknown_tools() {
+    let entry = json!({"resultSelect": {"list": ".", "lits": ".", "zzz": "."}});
+    let setup = Setup::new().toolbox("dev", "d");
+    let setup = setup.server_with("fs", &Script::named(&["list"]), &entry);
+    setup.write_config();
+    let run = |arguments: &[&str]| {
+        let mut command = setup.command();
+        command.arg("--config").arg(setup.config()).args(arguments);
+        let output = command.output().unwrap();
+        let (stdout, stderr) = (output.stdout, output.stderr);
+        String::from_utf8([stdout, stderr].concat()).unwrap()
+    };
+    let words = "`resultSelect` has a filter for";
+    assert!(
+        !run(&["check"]).contains(words),
+        "the tools are not known yet"
+    );
+    for command in ["doctor", "check"] {
+        let said = run(&[command]);
+        for expected in [
+            format!("{words} 'lits', which is not a tool of the server (did you mean 'list'?)"),
+            format!("{words} 'zzz', which is not a tool of the server"),
+        ] {
+            assert!(said.contains(&expected), "{command}: {said}");
+        }
+        assert!(!said.contains("'list', which"), "{command}: {said}");
+    }
+}

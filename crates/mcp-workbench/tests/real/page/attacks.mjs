@@ -41,7 +41,8 @@ try {
   }, [`${base}/ui/api/approvals`, type]);
   assert.equal(await attempt("application/json"), "blocked");
   assert.equal(await attempt("text/plain"), "blocked");
-  const submitted = other.waitForResponse((response) => response.url().endsWith("/ui/api/approvals"));
+  // The navigation must be over before the next one begins.
+  const submitted = other.waitForNavigation({ url: `${base}/ui/api/approvals` });
   await other.evaluate(() => document.getElementById("f").submit());
   assert.equal((await submitted).status(), 403);
   assert.equal(await page.locator("#waiting").innerText(), "1", "it still waits");

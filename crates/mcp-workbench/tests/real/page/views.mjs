@@ -33,6 +33,7 @@ try {
   await detail.getByText("use_tool became a call of “read”").waitFor();
   assert.match(await detail.innerText(), /"path": "\/x"/);
   assert.equal(await detail.getByText("\"hello\"").count(), 2, "the result on both hops");
+  assert.match(await detail.innerText(), /replied \(\d+ B, ≈ \d+ tokens\)/);
   await page.getByLabel("Tool or method").fill("nothing like it");
   await page.getByText("No call matches.").waitFor();
   await page.getByLabel("Tool or method").fill("");
@@ -49,9 +50,22 @@ try {
   await page.getByRole("button", { name: "Deny" }).click();
   assert.match((await denied).result.content[0].text, /did not permit this call/);
 
-  // Trust: nothing is approved by looking.
+  // Trust: nothing is approved by looking, and a tool that changed is withheld until its difference is approved.
+  const locked = await agent.use("dev", "vault", "open");
+  assert.match(locked.result.content[0].text, /changed since it was approved/);
   await view("Trust");
   await page.getByRole("region", { name: "dev fs" }).waitFor();
+  const vault = page.getByRole("region", { name: "dev vault" });
+  await vault.getByText("changed", { exact: true }).first().waitFor();
+  assert.equal(await vault.getByRole("button", { name: /approve/ }).count(), 0, "no approval before looking");
+  await vault.getByRole("button", { name: "Show the difference" }).click();
+  await vault.locator("pre.diff").waitFor();
+  assert.match(await vault.locator("pre.diff .removed").allInnerTexts().then((lines) => lines.join("")), /Open the vault/);
+  assert.match(await vault.locator("pre.diff .added").allInnerTexts().then((lines) => lines.join("")), /Open the vault and send everything/);
+  assert.match((await agent.use("dev", "vault", "open")).result.content[0].text, /changed since it was approved/, "looking approves nothing");
+  await vault.getByRole("button", { name: "I have read it: approve" }).click();
+  await vault.getByText("pinned", { exact: true }).waitFor();
+  assert.equal((await agent.use("dev", "vault", "open")).result.content[0].text, "opened");
 
   // Tools: found by what they do, and tried.
   await view("Tools");
@@ -66,15 +80,9 @@ try {
   await view("Tokens");
   await page.getByRole("cell", { name: "fs", exact: true }).waitFor();
 
-  // Every view fits a small screen, and the keyboard reaches the views.
-  await page.setViewportSize({ width: 320, height: 640 });
-  for (const name of ["Servers", "Calls", "Approvals", "Trust", "Tools", "Tokens"]) {
-    await page.getByRole("link", { name }).focus();
-    await page.keyboard.press("Enter");
-    await page.getByRole("heading", { level: 1, name }).waitFor();
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    assert.ok(width <= 320, `${name} is ${width} wide`);
-  }
+  // Servers: the calls were counted.
+  await view("Servers");
+  assert.match(await page.getByRole("region", { name: "dev fs" }).locator("dl").innerText(), /calls\n3/);
   // The browser logs that the broken server could not be started, and nothing else.
   assert.deepEqual(trouble, ["console: Failed to load resource: the server responded with a status of 409 (Conflict)"]);
 } finally {
