@@ -26,7 +26,7 @@ struct Arguments {
     /// How many bytes of description each tool has
     #[arg(long, default_value_t = 200)]
     description_bytes: usize,
-    /// What the names of its tools begin with
+    /// The prefix of the names of its tools
     #[arg(long, default_value = "")]
     prefix: String,
     /// How many milliseconds it takes to start

@@ -19,7 +19,7 @@ use mcp_workbench::internal::{
 /// Does one thing many times
 #[derive(Parser)]
 struct Arguments {
-    /// What is done; all names are listed without it
+    /// The operation; all names are listed without it
     name: Option<String>,
     /// How many times
     #[arg(default_value_t = 1000)]
