@@ -154,13 +154,13 @@ impl OAuthClient {
         challenge: &Challenge,
     ) -> Result<Bearer, Box<SignInNeeded>> {
         if !self.account.needs_person() {
-            self.tokens.step_up(challenge);
+            self.tokens.step_up(challenge).await;
             return self.replace_token(None, Some(challenge)).await;
         }
         let stored = self.account.read().await.ok().flatten();
         let known = self.tokens.grant_id();
         if stored.is_none_or(|it| Some(it.grant_id()) == known.as_deref()) {
-            return Err(Box::new(self.step_up(challenge)));
+            return Err(Box::new(self.step_up(challenge).await));
         }
         self.replace_token(refused, Some(challenge)).await
     }
@@ -181,8 +181,8 @@ impl OAuthClient {
     }
 
     /// Returns the error for a token that lacks scopes. The next sign-in requests them.
-    pub(crate) fn step_up(&self, challenge: &Challenge) -> SignInNeeded {
-        self.tokens.step_up(challenge);
+    pub(crate) async fn step_up(&self, challenge: &Challenge) -> SignInNeeded {
+        self.tokens.step_up(challenge).await;
         self.needed(
             SignInReason::Scopes(self.tokens.lacking(challenge)),
             Some(challenge),

@@ -94,7 +94,7 @@ impl<'a> RequestToken<'a> {
         let replaced = match (status, scopes) {
             (StatusCode::FORBIDDEN, None) => return TokenVerdict::Other,
             (_, Some(scopes)) if self.replaced => {
-                return TokenVerdict::Lacks(Box::new(oauth.step_up(scopes)));
+                return TokenVerdict::Lacks(Box::new(oauth.step_up(scopes).await));
             }
             _ if self.replaced => {
                 return TokenVerdict::Lacks(Box::new(oauth.refused(challenge.as_ref())));

@@ -285,15 +285,13 @@ async fn an_unknown_client_is_registered_again() {
 }
 
 #[tokio::test]
-async fn missing_scopes_are_recorded() {
+async fn missing_scopes_are_stored_before_the_error_is_returned() {
     let state = tempdir().unwrap();
     let (_authority, account) = signed_in(state.path()).await;
     let tasks = TaskTracker::new();
     let tokens = Tokens::new(account.clone(), &tasks);
     let challenge = Challenge::new("Bearer error=\"insufficient_scope\", scope=\"write\"").unwrap();
-    tokens.step_up(&challenge);
-    // Asks are answered in their order.
-    let _ = tokens.replace(Some(&bearer(0)), None).await;
+    tokens.step_up(&challenge).await;
     assert_eq!(account.load().unwrap().unwrap().needed_scopes(), ["write"]);
     let both = "Bearer error=\"insufficient_scope\", scope=\"read write\"";
     let both = Challenge::new(both).unwrap();

@@ -75,7 +75,10 @@ enum Ask {
         reply: oneshot::Sender<Result<Bearer, TokenFault>>,
     },
     /// Wants more scopes at the next sign-in.
-    StepUp(Vec<String>),
+    StepUp {
+        scopes: Vec<String>,
+        reply: oneshot::Sender<Result<(), TokenFault>>,
+    },
 }
 
 impl PublishedToken {
@@ -158,10 +161,12 @@ impl Tokens {
         .await
     }
 
-    /// Adds the scopes of a 403 to the next sign-in.
-    pub(crate) fn step_up(&self, challenge: &Challenge) {
-        // The task outlives every server that could ask.
-        let _ = self.0.asks.send(Ask::StepUp(challenge.scopes()));
+    /// Adds the scopes of a 403 to the next sign-in, and returns once they are stored: a `login` that the user runs right
+    /// after the error is a process of its own, and reads them. Cancel-safe.
+    pub(crate) async fn step_up(&self, challenge: &Challenge) {
+        let scopes = challenge.scopes();
+        // The only failure is a task that has ended, and then nothing is refreshed or stored any more.
+        let _ = self.ask(|reply| Ask::StepUp { scopes, reply }).await;
     }
 
     /// Returns the identifier of the present sign-in; `None` if nobody is signed in.

@@ -124,7 +124,10 @@ impl TokenTask {
                 let replaced = self.replace(refused.as_ref(), challenge.as_ref()).await;
                 drop(reply.send(replaced));
             }
-            Ask::StepUp(scopes) => self.step_up(scopes).await,
+            Ask::StepUp { scopes, reply } => {
+                self.step_up(scopes).await;
+                drop(reply.send(Ok(())));
+            }
         }
     }
 
