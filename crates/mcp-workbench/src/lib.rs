@@ -68,6 +68,7 @@ mod scripts;
 mod seal;
 mod serve;
 mod server_cache;
+mod sha256;
 mod shapes;
 mod store;
 mod sync;

@@ -7,9 +7,10 @@
 use std::{fmt, sync::Arc};
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use hmac::{Hmac, KeyInit, Mac};
-use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use sha2::Sha256;
+use ring::{
+    aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    hmac,
+};
 
 /// The minimum length of the text of a key, in bytes.
 pub(crate) const MIN_KEY_LENGTH: usize = 32;
@@ -133,9 +134,8 @@ impl Sealer {
 
     /// Signs a text. Whoever holds it can read it, so it must contain no secret.
     pub(crate) fn seal(&self, purpose: SealPurpose, content: &str) -> String {
-        let mac = mac(&self.keys.current, purpose, content);
-        let mac = mac.finalize().into_bytes();
-        format!("{}.{}", encode(content.as_bytes()), encode(&mac))
+        let mac = hmac::sign(&mac_key(&self.keys.current), &signed(purpose, content));
+        format!("{}.{}", encode(content.as_bytes()), encode(mac.as_ref()))
     }
 
     /// Returns the content of a signed text; `None` if it is not ours or has a different purpose.
@@ -143,9 +143,10 @@ impl Sealer {
         let (content, given) = sealed.split_once('.')?;
         let content = String::from_utf8(decode(content)?).ok()?;
         let given = decode(given)?;
-        // `verify_slice` compares in constant time, so that a MAC cannot be guessed byte by byte.
+        // `verify` compares in constant time, so that a MAC cannot be guessed byte by byte.
+        let signed = signed(purpose, &content);
         let mut keys = self.keys.all();
-        let is_genuine = keys.any(|key| mac(key, purpose, &content).verify_slice(&given).is_ok());
+        let is_genuine = keys.any(|key| hmac::verify(&mac_key(key), &signed, &given).is_ok());
         is_genuine.then_some(content)
     }
 
@@ -210,11 +211,13 @@ impl Default for Sealer {
     }
 }
 
-fn mac(key: &Key, purpose: SealPurpose, content: &str) -> Hmac<Sha256> {
-    let mac = Hmac::<Sha256>::new_from_slice(key).expect("keys of every length are good");
-    mac.chain_update(purpose.name())
-        .chain_update([0])
-        .chain_update(content)
+fn mac_key(key: &[u8]) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, key)
+}
+
+/// Returns the bytes that a MAC covers.
+fn signed(purpose: SealPurpose, content: &str) -> Vec<u8> {
+    [purpose.name().as_bytes(), &[0], content.as_bytes()].concat()
 }
 
 /// Returns the cipher of one value. Every value has a key of its own, so that the number of values is not bounded by
@@ -232,12 +235,15 @@ fn nonce() -> Nonce {
 
 /// Derives a key for a use, which is named by its parts.
 fn derive_key(secret: &[u8], parts: &[&[u8]]) -> Key {
-    let mac = Hmac::<Sha256>::new_from_slice(secret).expect("keys of every length are good");
-    let mac = parts.iter().fold(mac, |mac, part| {
-        mac.chain_update((part.len() as u64).to_be_bytes())
-            .chain_update(part)
-    });
-    mac.finalize().into_bytes().into()
+    let mut mac = hmac::Context::with_key(&mac_key(secret));
+    for part in parts {
+        mac.update(&(part.len() as u64).to_be_bytes());
+        mac.update(part);
+    }
+    let mac = mac.sign();
+    mac.as_ref()
+        .try_into()
+        .expect("the MAC is as long as a key")
 }
 
 fn random<const LENGTH: usize>() -> [u8; LENGTH] {

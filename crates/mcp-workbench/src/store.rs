@@ -3,12 +3,11 @@
 //! One task owns the connection and restores it. Operations take the connection as it is: while the store is away they fail at
 //! once with the reason, so that only what needs the store fails.
 
-use std::{fmt::Write, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use redis::{
     AsyncConnectionConfig, Client, Cmd, FromRedisValue, RedisError, aio::MultiplexedConnection, cmd,
 };
-use sha2::{Digest, Sha256};
 use tokio::{
     sync::{Notify, watch},
     time::{sleep, timeout},
@@ -19,6 +18,7 @@ use crate::{
     config::{RequestRate, StoreAddress},
     private_files::random,
     seal::{SealPurpose, Sealer},
+    sha256::{Sha256, hexadecimal},
 };
 
 /// How long a connection may take.
@@ -167,7 +167,7 @@ impl Store {
         let lock = StoreLock {
             store: self.clone(),
             key: key("lock", name),
-            holder: hex(&random::<LOCK_BYTES>()),
+            holder: hexadecimal(&random::<LOCK_BYTES>()),
         };
         let mut command = cmd("SET");
         command.arg(&lock.key).arg(&lock.holder);
@@ -326,15 +326,8 @@ fn millis(duration: Duration) -> u64 {
 }
 
 fn key(kind: &str, name: &str) -> String {
-    let digest: [u8; 32] = Sha256::digest(name.as_bytes()).into();
-    format!("mcp-workbench:{kind}:{}", hex(&digest))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let digest = hexadecimal(&Sha256::digest(name));
+    format!("mcp-workbench:{kind}:{digest}")
 }
 
 #[cfg(unix)]

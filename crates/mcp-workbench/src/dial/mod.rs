@@ -55,4 +55,12 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn international_domain_names_are_encoded() {
+        let host = |url| Url::parse(url).unwrap().host_str().map(str::to_owned);
+        let encoded = host("https://Bücher.example/mcp");
+        assert_eq!(encoded.as_deref(), Some("xn--bcher-kva.example"));
+        assert!(Url::parse("https://a\u{2f0f}\u{fffd}.example/").is_err());
+    }
 }

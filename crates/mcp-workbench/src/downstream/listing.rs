@@ -11,7 +11,6 @@ use std::collections::{HashMap, HashSet};
 use ident::ToolName;
 use rawjson::{Kind, RawJson};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use super::{
     introduction::Introduction,
@@ -30,6 +29,7 @@ use crate::{
         permissions::{HintHistory, Reason},
         scan::{self, Finding},
     },
+    sha256::Sha256,
     shapes::{Shapes, ToolShape},
     visible::visible,
 };
@@ -190,7 +190,7 @@ impl ToolDefinition {
     /// Returns the digest that a user's consent refers to.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         // In canonical form, as for pins: a server that reorders its keys has not changed the tool.
-        Sha256::digest(canonical(&self.definition)).into()
+        Sha256::digest(canonical(&self.definition))
     }
 
     /// Returns the headers of a call with these arguments.

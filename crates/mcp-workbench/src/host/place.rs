@@ -9,7 +9,6 @@
 //! ```
 
 use std::{
-    fmt::Write,
     fs::{self, File, Metadata, OpenOptions, TryLockError},
     io,
     os::unix::{
@@ -19,11 +18,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use super::status::is_runnable;
-use crate::{config::Environment, private_files};
+use crate::{
+    config::Environment,
+    private_files,
+    sha256::{Sha256, hexadecimal},
+};
 
 const FOLDER: &str = "mcp-workbench";
 const SOCKET: &str = "host.sock";
@@ -60,11 +62,7 @@ impl Place {
         let file = environment.absolute(file);
         let file = fs::canonicalize(&file).unwrap_or(file);
         let digest = Sha256::digest(file.as_os_str().as_encoded_bytes());
-        let mut name = String::new();
-        for byte in digest {
-            let _ = write!(name, "{byte:02x}");
-        }
-        let folder = root.join(&name[..NAME_DIGITS]);
+        let folder = root.join(&hexadecimal(&digest)[..NAME_DIGITS]);
         make(&folder)?;
         Self::at(folder)
     }

@@ -4,7 +4,8 @@
 use std::{borrow::Cow, cmp::Ordering, fmt, ops::Range};
 
 use rawjson::{Cursor, Kind, RawJson};
-use sha2::{Digest as _, Sha256};
+
+use crate::sha256::{Sha256, hexadecimal};
 
 /// The prefix of a digest as text.
 const PREFIX: &str = "sha256-";
@@ -16,12 +17,12 @@ pub struct Digest([u8; 32]);
 impl Digest {
     /// Returns the digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        Self(Sha256::digest(bytes).into())
+        Self(Sha256::digest(bytes))
     }
 
     /// Returns the digest of a finished hash.
     pub(super) fn finish(hash: Sha256) -> Self {
-        Self(hash.finalize().into())
+        Self(hash.finish())
     }
 
     /// Parses a digest.
@@ -43,11 +44,7 @@ impl Digest {
 
     /// Returns the digits without the prefix.
     pub(super) fn digits(&self) -> String {
-        let mut digits = String::with_capacity(64);
-        for byte in self.0 {
-            digits.push_str(&format!("{byte:02x}"));
-        }
-        digits
+        hexadecimal(&self.0)
     }
 }
 

@@ -12,10 +12,8 @@ use std::{
     time::Instant,
 };
 
-use sha2::{Digest as _, Sha256};
-
 use super::canonical::Digest;
-use crate::{config::PinMode, plain_file, sync::lock};
+use crate::{config::PinMode, plain_file, sha256::Sha256, sync::lock};
 
 /// The largest program that is read.
 const MAX_PROGRAM_BYTES: u64 = 256 * 1024 * 1024;

@@ -2,7 +2,6 @@
 
 use std::{path::Path, sync::Arc};
 
-use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::{
@@ -11,11 +10,12 @@ use super::{
     challenge::is_scope,
     error::{SignInError, StoreFault},
     record::Record,
-    store::{RecordStore, UserRecords, hexadecimal, release},
+    store::{RecordStore, UserRecords, release},
 };
 use crate::{
     config::{Auth, CredentialsPer, OAuth, OAuthGrant, OAuthSettings, RemoteEndpoint},
     seal::Sealer,
+    sha256::{Sha256, hexadecimal},
 };
 
 /// Upper bound on the scopes that are stored for the next sign-in.
@@ -383,8 +383,10 @@ fn way(settings: &OAuthSettings) -> TokenWay {
 
 /// Returns the key of a user's record, which does not reveal the user.
 fn user_key(server: &str, user: [u8; 16]) -> String {
-    let digest = Sha256::new().chain_update(server).chain_update(user);
-    hexadecimal(&digest.finalize()[..16])
+    let mut digest = Sha256::new();
+    digest.update(server);
+    digest.update(user);
+    hexadecimal(&digest.finish()[..16])
 }
 
 /// Returns a digest of the parts of an account: the server, the client there, and the account's name.

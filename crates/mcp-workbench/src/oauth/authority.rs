@@ -7,7 +7,6 @@ use std::time::Duration;
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use super::{
@@ -18,7 +17,7 @@ use super::{
     metadata::Metadata,
     record::{Record, RegisteredClient},
 };
-use crate::{alarm::timeout, config::Auth, dial::Guard};
+use crate::{alarm::timeout, config::Auth, dial::Guard, sha256::Sha256};
 
 pub(super) use endpoints::IssuedToken;
 

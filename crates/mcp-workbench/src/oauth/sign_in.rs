@@ -16,9 +16,9 @@ use super::{
     error::{OAuthCode, SignInError, StoreFault},
     listener::Outcome,
     record::{LAYOUT, Record, RegisteredClient, Token, seconds},
-    store::{hexadecimal, release},
+    store::release,
 };
-use crate::{alarm::timeout_at, config::Auth, private_files};
+use crate::{alarm::timeout_at, config::Auth, private_files, sha256::hexadecimal};
 
 /// The time that a user has to sign in.
 pub(crate) const SIGN_IN_TIMEOUT: Duration = Duration::from_mins(10);

@@ -11,7 +11,6 @@ use std::{
 
 use rawjson::RawJson;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::task::TaskTracker;
 
@@ -25,6 +24,7 @@ use crate::{
     call::Principal,
     era::{INPUT_RESPONSES, REQUEST_STATE},
     seal::SealPurpose,
+    sha256::Sha256,
     sync::lock,
     wire::Request,
 };
@@ -219,7 +219,7 @@ fn digest(request: &Request) -> [u8; 32] {
     digest.update(request.method.as_bytes());
     digest.update([0]);
     digest.update(params.unwrap_or_default());
-    digest.finalize().into()
+    digest.finish()
 }
 
 #[cfg(test)]

@@ -1,11 +1,7 @@
 //! The keys of the cache: salted hashes of the launch of a server with its values, or of its place in a lock file. Only
 //! this user has the salt. Two accounts never share a file, and the name of a file reveals nothing.
 
-use std::{
-    fmt::{self, Write},
-    io,
-    path::Path,
-};
+use std::{fmt, io, path::Path};
 
 use ident::ServerIdentifier;
 
@@ -14,6 +10,7 @@ use crate::{
     config::{ChildEnvironment, Server, Transport},
     era::Era,
     plain_file, private_files,
+    sha256::hexadecimal,
 };
 
 /// The file that holds the salt.
@@ -153,7 +150,7 @@ pub(crate) struct CacheKey {
 impl CacheKey {
     /// Returns the key of a subject; none for a server that cannot be reached.
     pub(super) fn new(subject: &Subject<'_>, salt: &Salt) -> Option<Self> {
-        let mut hash = LaunchHash::default();
+        let mut hash = LaunchHash::new();
         hash.add(&salt.0);
         let extension = match subject {
             Subject::Launch { server, grant } => {
@@ -168,12 +165,8 @@ impl CacheKey {
                 PLACE_EXTENSION
             }
         };
-        let mut name = String::new();
-        for byte in hash.finish() {
-            write!(name, "{byte:02x}").expect("writing to a string cannot fail");
-        }
         Some(Self {
-            hash: name,
+            hash: hexadecimal(&hash.finish()),
             extension,
         })
     }

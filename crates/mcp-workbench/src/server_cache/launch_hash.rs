@@ -2,9 +2,7 @@
 
 use std::{ffi::OsStr, fs, path::Path, time::UNIX_EPOCH};
 
-use sha2::{Digest, Sha256};
-
-use crate::{config::StdioLaunch, program_lookup::find_program};
+use crate::{config::StdioLaunch, program_lookup::find_program, sha256::Sha256};
 
 /// How the names of files end that interpreters run.
 const PROGRAMS: [&str; 15] = [
@@ -13,10 +11,13 @@ const PROGRAMS: [&str; 15] = [
 ];
 
 /// A hash that is being made.
-#[derive(Default)]
 pub(super) struct LaunchHash(Sha256);
 
 impl LaunchHash {
+    pub(super) fn new() -> Self {
+        Self(Sha256::new())
+    }
+
     /// Adds a part in a way that two parts never look like one.
     pub(super) fn add(&mut self, part: &[u8]) {
         self.0.update(part.len().to_le_bytes());
@@ -53,7 +54,7 @@ impl LaunchHash {
     }
 
     pub(super) fn finish(self) -> [u8; 32] {
-        self.0.finalize().into()
+        self.0.finish()
     }
 
     /// Adds the metadata that changes with the content of a file.

@@ -3,15 +3,16 @@
 
 use std::{
     collections::HashMap,
-    fmt::Write,
     sync::{Arc, Mutex, MutexGuard},
 };
 
 use ident::ToolIdentifier;
 use rawjson::{ObjectText, RawJson};
-use sha2::{Digest, Sha256};
 
-use crate::sync::lock;
+use crate::{
+    sha256::{Sha256, hexadecimal},
+    sync::lock,
+};
 
 /// The number of characters that the hash takes in a name, its underscore included.
 const HASH_CHARACTERS: usize = 9;
@@ -143,11 +144,7 @@ fn hashed(plain: &str, fields: &[&str], limit: usize, salt: u32) -> String {
         hash.update(salt.to_be_bytes());
     }
     name.push('_');
-    for byte in &hash.finalize()[..4] {
-        // Writing to a string cannot fail.
-        let _ = write!(name, "{byte:02x}");
-    }
-    name
+    name + &hexadecimal(&hash.finish()[..4])
 }
 
 /// Returns a tool's definition as it is registered: with our name, with its origin in the description and in `_meta`,

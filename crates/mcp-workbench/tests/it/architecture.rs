@@ -54,6 +54,7 @@ const LAYERS: &[&str] = &[
     "near",
     "moment",
     "visible",
+    "sha256",
     "sync",
 ];
 

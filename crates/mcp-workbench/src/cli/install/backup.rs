@@ -8,10 +8,12 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use sha2::{Digest, Sha256};
-
 use super::{InstallError, change::Change, target::TargetFile};
-use crate::{clients::read_text, private_files::open_new};
+use crate::{
+    clients::read_text,
+    private_files::open_new,
+    sha256::{Sha256, hexadecimal},
+};
 
 /// Separates the file name from the time and digest in the name of a backup.
 const MARK: &str = ".workbench-backup-";
@@ -126,11 +128,7 @@ impl Backup {
 
 /// Returns a short digest of a text.
 fn digest(text: &str) -> String {
-    let mut short = String::new();
-    for byte in Sha256::digest(text.as_bytes()).iter().take(8) {
-        short.push_str(&format!("{byte:02x}"));
-    }
-    short
+    hexadecimal(&Sha256::digest(text)[..8])
 }
 
 /// Writes the backup for the user alone, whatever the permissions of the file: it may contain secrets, and

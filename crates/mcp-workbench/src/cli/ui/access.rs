@@ -9,10 +9,9 @@ use std::{
 };
 
 use hyper::{HeaderMap, header};
-use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-use crate::{serve::http::random_id, sync::lock};
+use crate::{serve::http::random_id, sha256::Sha256, sync::lock};
 
 /// How long a link is good.
 const LINK_LIFETIME: Duration = Duration::from_mins(1);
@@ -106,7 +105,7 @@ fn expire(codes: &mut HashMap<Proof, Instant>) {
 }
 
 fn proof(secret: &str) -> Proof {
-    Sha256::digest(secret.as_bytes()).into()
+    Sha256::digest(secret.as_bytes())
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

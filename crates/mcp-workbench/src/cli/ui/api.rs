@@ -12,7 +12,6 @@ use ident::{ServerIdentifier, ToolIdentifier};
 use rawjson::RawJson;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use tokio::{
     sync::mpsc,
     time::{sleep, timeout},
@@ -34,6 +33,7 @@ use crate::{
     moment::moment,
     offload::offload,
     serve::http::{OtherWorkbenches, PageRequest, Workbenches},
+    sha256::{Sha256, hexadecimal},
     sync::lock,
     visible::visible,
     workbench::{Decision, NotPending, PendingApproval, Workbench, own_servers},
@@ -365,10 +365,8 @@ impl Api {
         let arguments = ["trust", "diff", "--json", &place.toolbox, &place.server];
         let mut document = self.command(&arguments).await?;
         let mut server = document["servers"][0].take();
-        let digest = Sha256::digest(server.to_string().as_bytes());
-        let digest =
-            (digest.iter()).fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
-        server["digest"] = json!(digest);
+        let digest = Sha256::digest(server.to_string());
+        server["digest"] = json!(hexadecimal(&digest));
         Ok(server)
     }
 

@@ -5,7 +5,6 @@ use std::{collections::HashMap, sync::Mutex, time::Duration};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use hyper::header::{AUTHORIZATION, HeaderValue};
 use serde_json::{Map, Value};
-use sha2::{Digest as _, Sha256};
 use tokio::{
     sync::{OnceCell, Semaphore},
     time::Instant,
@@ -16,6 +15,7 @@ use super::{Issuer, LEEWAY_SECONDS, TokenRefusal, now_seconds};
 use crate::{
     config::{Auth, Introspection},
     oauth::{SignInError, fetch},
+    sha256::Sha256,
     sync::lock,
 };
 
@@ -60,7 +60,7 @@ impl Introspector {
         auth: &Auth,
         token: &str,
     ) -> Result<Map<String, Value>, TokenRefusal> {
-        let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        let digest = Sha256::digest(token.as_bytes());
         if let Some(claims) = self.known(&digest) {
             return Ok(claims);
         }

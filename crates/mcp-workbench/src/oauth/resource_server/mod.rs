@@ -14,12 +14,14 @@ use std::{
 use ident::ClientName;
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 use url::Url;
 
 use super::{discovery, error::SignInError, fetch::Fetcher};
-use crate::config::{Auth, ClientClaims, TokenAlgorithm};
+use crate::{
+    config::{Auth, ClientClaims, TokenAlgorithm},
+    sha256::Sha256,
+};
 use claims::{Claims, Subject};
 use introspection::Introspector;
 use keys::{KeyOwner, KeySet, Keys};

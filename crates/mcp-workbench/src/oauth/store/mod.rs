@@ -218,12 +218,3 @@ fn parse(text: &[u8]) -> Result<Record, StoreFault> {
         .filter(|it| it.layout == LAYOUT);
     record.ok_or(StoreFault::Unreadable)
 }
-
-/// Encodes bytes as hexadecimal digits, which are safe in the name of a file.
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
-}

@@ -21,7 +21,6 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use url::{Position, Url};
 
 use super::{
@@ -39,6 +38,7 @@ use crate::{
     oauth::User,
     seal::{SealPurpose, Sealer},
     serve::replica::Replica,
+    sha256::Sha256,
     wire::{Frame, MAX_FRAME_BYTES, RequestId},
 };
 
@@ -255,7 +255,7 @@ fn open(sealer: &Sealer, headers: &HeaderMap) -> Option<Envelope> {
 }
 
 fn digest(body: &[u8]) -> [u8; 32] {
-    Sha256::digest(body).into()
+    Sha256::digest(body)
 }
 
 fn now() -> u64 {

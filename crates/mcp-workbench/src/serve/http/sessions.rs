@@ -3,7 +3,6 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    fmt::Write,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
@@ -23,6 +22,7 @@ use super::{
 use crate::{
     call::Principal,
     serve::{ServeContext, changes, connection::Connection, output::ClientOutput},
+    sha256::hexadecimal,
     sync::lock,
 };
 
@@ -257,8 +257,5 @@ impl Sessions {
 pub(crate) fn random_id() -> String {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).expect("the system has random numbers");
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hexadecimal(&bytes)
 }

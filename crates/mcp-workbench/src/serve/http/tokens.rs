@@ -4,8 +4,9 @@
 use std::{fmt, hint::black_box};
 
 use ident::ClientName;
-use sha2::{Digest, Sha256};
 use thiserror::Error;
+
+use crate::sha256::Sha256;
 
 /// The length below which a token can be guessed.
 const SHORTEST: usize = 16;
@@ -102,13 +103,15 @@ impl fmt::Debug for Tokens {
 }
 
 fn digest(token: &str) -> [u8; 32] {
-    Sha256::digest(token.as_bytes()).into()
+    Sha256::digest(token.as_bytes())
 }
 
 fn holder_digest(token: &[u8; 32], client: Option<&ClientName>) -> u128 {
     let client = client.map_or("", ClientName::as_str);
-    let digest = Sha256::new().chain_update(token).chain_update(client);
-    let digest: [u8; 32] = digest.finalize().into();
+    let mut digest = Sha256::new();
+    digest.update(token);
+    digest.update(client);
+    let digest = digest.finish();
     let (first, _) = digest.split_first_chunk().expect("a digest has more bytes");
     u128::from_be_bytes(*first)
 }

@@ -16,7 +16,6 @@ use std::{
 use ident::{ToolIdentifier, ToolName};
 use indexmap::IndexSet;
 use rawjson::RawJson;
-use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 
 use super::approvals::{Approvals, Decision, PendingApproval};
@@ -29,6 +28,7 @@ use crate::{
     era::{Era, REQUEST_STATE, ResultType, result_type},
     events::{ApprovalChange, ApprovalState, Event},
     policy::permissions::{Approval, NoAnswer, NotPermitted, Offer, Reason, answer, question},
+    sha256::Sha256,
     sync::lock,
     wire::Answer,
 };
@@ -403,7 +403,7 @@ impl AskedCall {
             hash.update(part.len().to_le_bytes());
             hash.update(part);
         }
-        hash.finalize().into()
+        hash.finish()
     }
 }
 

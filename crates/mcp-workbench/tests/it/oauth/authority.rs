@@ -5,8 +5,8 @@ use std::process::Command;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use pretty_assertions::assert_eq;
+use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 use url::{Url, form_urlencoded};
 
 use crate::harness::{
@@ -49,7 +49,7 @@ fn token(authority: &Authority, parameters: &[(&str, &str)]) -> (u16, Value) {
 
 /// Returns the address that the user is sent to.
 fn authorization(authority: &Authority, resource: &str, client: &str) -> Url {
-    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
+    let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, VERIFIER.as_bytes()));
     let mut url = Url::parse(&format!("{}/authorize", authority.issuer())).unwrap();
     url.query_pairs_mut().extend_pairs([
         ("response_type", "code"),

@@ -11,12 +11,12 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use ring::digest::{SHA256, digest};
 use ring::{
     rand::SystemRandom,
     signature::{Ed25519KeyPair, KeyPair},
 };
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use crate::harness::remote_server::{Out, RemoteServer, Seen, Then};
@@ -161,7 +161,7 @@ impl Shared {
             "authorization_code" => {
                 let code = self.codes.lock().unwrap().remove(&parameter("code"));
                 code.filter(|(_, challenge)| {
-                    *challenge == encode(Sha256::digest(parameter("code_verifier")))
+                    *challenge == encode(digest(&SHA256, parameter("code_verifier").as_bytes()))
                 })
                 .map(|(user, _)| self.token(url, &json!({"sub": user, "scope": "tools"})))
             }

@@ -6,7 +6,7 @@ use base64::{
     Engine as _,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
-use sha2::{Digest as _, Sha256};
+use ring::digest::{SHA256, digest};
 use url::form_urlencoded;
 
 use super::{SECRET, Seen, knobs::Knobs};
@@ -91,7 +91,7 @@ impl Grants {
         let code = seen.parameter("code").ok_or("invalid_request")?;
         let grant = self.codes.remove(&code).ok_or("invalid_grant")?;
         let verifier = seen.parameter("code_verifier").ok_or("invalid_request")?;
-        let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
+        let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
         let is_whole = grant.client == client
             && grant.challenge == challenge
             && (43..=128).contains(&verifier.len())
