@@ -323,7 +323,7 @@ mod tests {
 
     impl Reader for Attributes {
         fn detail(&self) -> Detail {
-            Detail::Facts
+            Detail::Hops
         }
 
         fn take(&self, event: &Event<'_>) {

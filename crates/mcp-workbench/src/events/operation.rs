@@ -251,5 +251,9 @@ impl Drop for OperationGuard {
 fn id_text(id: &RequestId) -> String {
     let json = id.as_json();
     let text = json.as_text().unwrap_or_else(|| json.as_str().into());
+    // A character has at least one byte, so a short id needs no counting.
+    if text.len() <= MAX_ID {
+        return text.into_owned();
+    }
     text.chars().take(MAX_ID).collect()
 }

@@ -160,7 +160,7 @@ impl Measurements {
 
 impl Reader for Measurements {
     fn detail(&self) -> Detail {
-        Detail::Facts
+        Detail::Hops
     }
 
     fn take(&self, event: &Event<'_>) {

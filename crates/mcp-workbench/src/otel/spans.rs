@@ -117,7 +117,7 @@ impl Tracer for Spans {
 
 impl Reader for Spans {
     fn detail(&self) -> Detail {
-        Detail::Facts
+        Detail::Hops
     }
 
     fn take(&self, event: &Event<'_>) {

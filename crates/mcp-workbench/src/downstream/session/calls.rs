@@ -487,7 +487,7 @@ impl Calls {
         let id = self.pending.fresh_id();
         queued.sent_at = Some(self.now);
         // One load of a flag while nobody listens.
-        if self.about.observed.is_listened() {
+        if self.about.observed.wants_hops() {
             let tools = self.status.borrow().tools.clone();
             let peer = hops::peer(&self.about, self.dialect.era, link, tools.as_deref());
             hops::begin(&self.about, &mut queued, id, peer);
