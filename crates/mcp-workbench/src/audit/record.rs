@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::SystemTime};
 
-use ident::ToolIdentifier;
+use ident::{ClientName, ToolIdentifier};
 use rawjson::{RawJson, write_json};
 
 use super::{
@@ -102,7 +102,7 @@ fn write_client(line: &mut Vec<u8>, client: &EventClient) {
     };
     write_member(
         br#""as":"#,
-        client.configured.as_ref().map(|it| it.as_str()),
+        client.configured.as_ref().map(ClientName::as_str),
     );
     write_member(br#""name":"#, client.identity.name.as_deref());
     write_member(br#""version":"#, client.identity.version.as_deref());

@@ -42,7 +42,9 @@ pub(super) fn observe(
         meta: context.meta.as_ref(),
         client: EventClient::of(&*context.client, workbench.client_name()),
     });
-    context.reports.set_span(observed.span());
+    if workbench.observed().wants_hops() {
+        context.reports.set_span(observed.span());
+    }
     observed
 }
 
