@@ -73,7 +73,7 @@ enum RunCommandError {
         #[source]
         error: io::Error,
     },
-    #[error("the script has {0} characters, and {MAX_CODE_CHARACTERS} at most are run")]
+    #[error("the script has {0} characters; the limit is {MAX_CODE_CHARACTERS}")]
     TooLong(usize),
     #[error(transparent)]
     NotStarted(#[from] StartError),

@@ -163,7 +163,7 @@ pub enum ValueFault {
     #[error("this needs `{key}`")]
     Needs { key: &'static str },
     /// An invalid address of a store, which may contain a password.
-    #[error("not the URL of a Redis")]
+    #[error("not a Redis URL")]
     StoreUrl,
     /// Credentials of users that contradict something.
     #[error(transparent)]
@@ -199,7 +199,7 @@ pub enum PerUserFault {
     /// Tokens of users are stored encrypted, so they need a key.
     #[error("the credentials of users cannot be stored without `seal`")]
     NoSeal,
-    #[error("`exchange` has no user without `\"per\": \"user\"`")]
+    #[error("`exchange` needs `\"per\": \"user\"`")]
     ExchangeWithoutUser,
     #[error("`exchange` needs `clientId` and `clientSecret` in `auth`")]
     ExchangeWithoutClient,

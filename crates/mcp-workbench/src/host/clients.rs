@@ -196,7 +196,7 @@ pub(super) async fn serve(
     let journal = match journal(host, &socket, &replay, &streams.input) {
         Ok(journal) => Arc::new(journal),
         Err(error) => {
-            tracing::warn!("cannot make the journal of a client: {error}");
+            tracing::warn!("failed to create the journal of a client: {error}");
             return Ok(());
         }
     };

@@ -143,7 +143,7 @@ pub(crate) enum LinkError {
     Io(#[from] io::Error),
     #[error("the other process closed the connection")]
     Closed,
-    #[error("the other process sent something else than expected")]
+    #[error("unexpected message from the other process")]
     Malformed,
 }
 

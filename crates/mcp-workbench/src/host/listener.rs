@@ -118,13 +118,13 @@ pub(crate) async fn run(
         pool: OnceLock::new(),
         page: OnceCell::new(),
     });
-    tracing::info!("the host of {} is up", host.options.config.display());
+    tracing::info!("serving clients of {}", host.options.config.display());
     let accepting = host.accept(&listener);
     tokio::select! {
         () = accepting => {}
-        () = unused(host.clients.count(), &host.drain) => tracing::info!("stopping: no client is left"),
-        () = host.stop.cancelled() => tracing::info!("stopping: by a command"),
-        () = signal => tracing::info!("stopping: by a signal"),
+        () = unused(host.clients.count(), &host.drain) => tracing::info!("stopping because no client is left"),
+        () = host.stop.cancelled() => tracing::info!("stopping: requested by a command"),
+        () = signal => tracing::info!("stopping: received a signal"),
     }
     host.end().await;
     Ok(())
@@ -150,7 +150,7 @@ impl Host {
     async fn take_connection(self: Arc<Self>, socket: UnixStream) {
         let user = socket.peer_cred().map(|peer| peer.uid());
         if user.ok() != Some(rustix::process::getuid().as_raw()) {
-            tracing::warn!("refused a connection of another user");
+            tracing::warn!("refused a connection from another user");
             return;
         }
         let greeting = Greeting {
@@ -164,7 +164,7 @@ impl Host {
             Ok(Ok(received)) => self.take_demand(socket, received).await,
             // A client that only looked, or a stranger.
             Ok(Err(error)) => tracing::debug!("a connection ended: {error}"),
-            Err(_) => tracing::debug!("a connection said nothing"),
+            Err(_) => tracing::debug!("timed out waiting for the first line of a connection"),
         }
     }
 
@@ -289,11 +289,11 @@ impl Host {
         }
         let pid = std::process::id();
         if let Err(error) = fs::rename(self.place.socket(), self.place.draining_socket(pid)) {
-            tracing::warn!("cannot give up the socket: {error}");
+            tracing::warn!("failed to rename the socket: {error}");
         }
         lock(&self.owner).take();
         self.drain.cancel();
-        tracing::info!("taking no more clients");
+        tracing::info!("draining: new clients are refused");
     }
 
     /// Stops the host. The connection stays open until the process ends, so that a command can wait for that.

@@ -54,7 +54,7 @@ impl ShownSkills {
                 let root = if is_taken(skill.root()) {
                     let Some(root) = renamed(native, server, skill.root()) else {
                         tracing::warn!(
-                            "server '{server}': another server has the skill {}",
+                            "omitting a skill of server '{server}', whose URI another server uses: {}",
                             skill.uri
                         );
                         continue;

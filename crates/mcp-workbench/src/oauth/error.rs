@@ -167,7 +167,7 @@ pub(crate) enum SignInError {
     #[error("sign-in was refused: {code}")]
     Denied { code: OAuthCode },
     /// The token endpoint refused the code or the credentials.
-    #[error("the authorization server gave no token: {code}")]
+    #[error("the authorization server issued no token: {code}")]
     NoToken { code: OAuthCode },
     /// The text is not the address of a redirect.
     #[error("this is not the address that the sign-in redirects to")]

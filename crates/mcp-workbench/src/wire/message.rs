@@ -105,9 +105,9 @@ pub struct InvalidMessage {
 /// A reason why a JSON value is not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum MessageFault {
-    #[error("a message is an object, not {}", article(*.0))]
+    #[error("a message must be an object, not {}", article(*.0))]
     NotAnObject(Kind),
-    #[error("the envelope has a member twice")]
+    #[error("duplicate member in the envelope")]
     DoubledMember,
     #[error("\"jsonrpc\" is not \"2.0\"")]
     Version,
@@ -117,7 +117,7 @@ pub enum MessageFault {
     #[error("\"method\" is not a string")]
     Method,
     /// Neither request, notification nor response.
-    #[error("neither \"method\" nor \"result\" nor \"error\" is there")]
+    #[error("\"method\", \"result\" and \"error\" are all missing")]
     Shape,
     /// The parameters are neither object nor array.
     #[error("\"params\" is neither an object nor an array")]

@@ -180,7 +180,7 @@ fn table(statuses: &[HostStatus]) -> String {
 fn host_text(host: &HostStatus) -> String {
     let mut text = String::new();
     let draining = if host.draining {
-        ", taking no more clients"
+        ", not accepting new clients"
     } else {
         ""
     };

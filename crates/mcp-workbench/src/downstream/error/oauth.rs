@@ -177,13 +177,13 @@ mod tests {
                 refused(),
                 login,
                 with_login(
-                    "HTTP 401: no token available (the authorization server gave no token: invalid_client)",
+                    "HTTP 401: no token available (the authorization server issued no token: invalid_client)",
                 ),
             ),
             (
                 refused(),
                 None,
-                "HTTP 401: no token available (the authorization server gave no token: invalid_client); \
+                "HTTP 401: no token available (the authorization server issued no token: invalid_client); \
                  check \"oauth\" of its entry"
                     .to_owned(),
             ),

@@ -469,15 +469,15 @@ async fn end_session(mut session: Session, end: SessionEnd) -> WaitingCommands {
             })
         }
         SessionEnd::Idle => {
-            tracing::info!("stopped: idle");
+            tracing::info!("stopped because it was idle");
             session.end(|_| CallError::Internal)
         }
         SessionEnd::Stopped => {
-            tracing::info!("stopped: by a command");
+            tracing::info!("stopped by a command");
             session.end(|outcome| CallError::Stopped { outcome })
         }
         SessionEnd::Retired => {
-            tracing::info!("stopped: its configuration changed");
+            tracing::info!("stopped because its configuration changed");
             session.end(|_| CallError::Internal)
         }
         SessionEnd::Replaced => {

@@ -180,7 +180,7 @@ pub(super) async fn take_shared(
         }),
         Ok(None) => Ok(()),
         Err(error) => {
-            tracing::debug!("a rate counts for this replica only: {error}");
+            tracing::debug!("counting requests for this replica only: {error}");
             Ok(())
         }
     }

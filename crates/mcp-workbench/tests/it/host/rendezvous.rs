@@ -174,7 +174,7 @@ fn a_hostile_socket_gets_nothing() {
         std::io::Read::read_to_end(&mut socket, &mut received).unwrap();
         received
     });
-    check_alone(machine.start(), "something else than expected");
+    check_alone(machine.start(), "unexpected message from the other process");
     assert_eq!(stranger.join().unwrap(), b"");
 }
 

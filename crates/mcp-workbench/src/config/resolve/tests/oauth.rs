@@ -201,7 +201,7 @@ fn contradictory_credentials_of_users_are_reported() {
         (
             "",
             entry(r#""oauth": {"exchange": true}"#),
-            Some("`exchange` has no user without `\"per\": \"user\"`"),
+            Some("`exchange` needs `\"per\": \"user\"`"),
         ),
         (
             auth,
