@@ -95,7 +95,7 @@ pub(crate) struct StoreError(Arc<str>);
 
 /// The state of the connection.
 #[derive(Clone)]
-enum State {
+enum StoreState {
     /// The first attempt is under way, or the first one after a connection was lost.
     Connecting,
     Up(Connected),
@@ -113,7 +113,7 @@ struct Connected {
 /// The store. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Store {
-    state: watch::Receiver<State>,
+    state: watch::Receiver<StoreState>,
     /// Wakes the task when an operation has found the connection lost.
     lost: Arc<Notify>,
     sealer: Sealer,
@@ -122,7 +122,7 @@ pub(crate) struct Store {
 impl Store {
     /// Starts to connect to a store. The task ends with the last handle.
     pub(crate) fn connect(address: &StoreAddress, sealer: Sealer) -> Self {
-        let (sender, state) = watch::channel(State::Connecting);
+        let (sender, state) = watch::channel(StoreState::Connecting);
         let lost = Arc::new(Notify::new());
         let task = keep_connected(address.clone(), sender, Arc::clone(&lost));
         TaskTracker::new().spawn(task);
@@ -215,12 +215,12 @@ impl Store {
     /// Waits for the connection, at first and after one was lost.
     async fn connected(&self) -> Result<Connected, StoreError> {
         let mut state = self.state.clone();
-        let known = state.wait_for(|state| !matches!(state, State::Connecting));
+        let known = state.wait_for(|state| !matches!(state, StoreState::Connecting));
         let known = timeout(CONNECT_TIMEOUT, known).await;
         match known.ok().and_then(Result::ok).as_deref() {
-            Some(State::Up(connected)) => Ok(connected.clone()),
-            Some(State::Down(reason)) => Err(StoreError(Arc::clone(reason))),
-            Some(State::Connecting) | None => Err(StoreError("timed out".into())),
+            Some(StoreState::Up(connected)) => Ok(connected.clone()),
+            Some(StoreState::Down(reason)) => Err(StoreError(Arc::clone(reason))),
+            Some(StoreState::Connecting) | None => Err(StoreError("timed out".into())),
         }
     }
 
@@ -230,13 +230,12 @@ impl Store {
             self.lost.notify_one();
         }
         let mut state = self.state.clone();
-        let is_replaced =
-            |state: &State| !matches!(state, State::Up(connected) if connected.number == number);
+        let is_replaced = |state: &StoreState| !matches!(state, StoreState::Up(connected) if connected.number == number);
         let _ = timeout(CONNECT_TIMEOUT, state.wait_for(is_replaced)).await;
     }
 
     fn is_current(&self, number: u64) -> bool {
-        matches!(&*self.state.borrow(), State::Up(connected) if connected.number == number)
+        matches!(&*self.state.borrow(), StoreState::Up(connected) if connected.number == number)
     }
 }
 
@@ -275,7 +274,11 @@ impl StoreLock {
 }
 
 /// Connects, and connects again whenever the connection is lost, until nobody has a handle.
-async fn keep_connected(address: StoreAddress, state: watch::Sender<State>, lost: Arc<Notify>) {
+async fn keep_connected(
+    address: StoreAddress,
+    state: watch::Sender<StoreState>,
+    lost: Arc<Notify>,
+) {
     let mut pause = FIRST_PAUSE;
     let mut number = 0;
     loop {
@@ -284,16 +287,16 @@ async fn keep_connected(address: StoreAddress, state: watch::Sender<State>, lost
                 tracing::info!("connected to the store");
                 pause = FIRST_PAUSE;
                 number += 1;
-                state.send_replace(State::Up(Connected { connection, number }));
+                state.send_replace(StoreState::Up(Connected { connection, number }));
                 tokio::select! {
                     () = lost.notified() => {}
                     () = state.closed() => return,
                 }
-                state.send_replace(State::Connecting);
+                state.send_replace(StoreState::Connecting);
             }
             Err(reason) => {
                 tracing::warn!("failed to connect to the store: {reason}");
-                state.send_replace(State::Down(reason));
+                state.send_replace(StoreState::Down(reason));
                 tokio::select! {
                     () = sleep(pause) => {}
                     () = state.closed() => return,

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use self::{lookalike::imitations_shown, unseen::is_direction_mark};
 pub(crate) use self::{
-    lookalike::{folded, imitation, skeleton, told_apart},
+    lookalike::{folded, imitation, skeleton, with_lookalikes_numbered},
     unseen::{
         MAX_STRAYS, Standing, Unseen, is_bidi_control, is_other_space, is_private_use, is_tag,
         is_unseen, unseen,

@@ -19,6 +19,13 @@ const TEXT: &str = "text";
 /// The member of a content that has a resource.
 const RESOURCE: &str = "resource";
 
+/// A member that is added to `_meta` of a result.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MetaMember<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) value: &'a RawJson,
+}
+
 /// A parsed result.
 pub(super) struct Reading<'a> {
     pub(super) members: Vec<Member<'a>>,
@@ -90,12 +97,12 @@ impl<'a> Reading<'a> {
         Some(reading)
     }
 
-    /// Returns the result with other contents. `about` is added to `_meta` under its key.
+    /// Returns the result with other contents. `about` is added to `_meta`.
     pub(super) fn compose(
         &self,
         content: &RawJson,
         structured: StructuredPart,
-        about: (&str, &RawJson),
+        about: MetaMember<'_>,
     ) -> RawJson {
         let mut text = ObjectText::with_room(content.as_bytes().len());
         let (mut has_content, mut has_meta) = (false, false);
@@ -108,7 +115,7 @@ impl<'a> Reading<'a> {
                 STRUCTURED if structured == StructuredPart::LeftOut => text,
                 META if member.value.kind() == Kind::Object && !has_meta => {
                     has_meta = true;
-                    text.raw(META, &member.value.with_member(about.0, about.1))
+                    text.raw(META, &member.value.with_member(about.key, about.value))
                 }
                 // A `_meta` that is no object, or a duplicate, is relayed as it is.
                 META => {
@@ -122,7 +129,10 @@ impl<'a> Reading<'a> {
             text = text.raw(CONTENT, content);
         }
         if !has_meta {
-            text = text.raw(META, &ObjectText::new().raw(about.0, about.1).finish());
+            text = text.raw(
+                META,
+                &ObjectText::new().raw(about.key, about.value).finish(),
+            );
         }
         text.finish()
     }

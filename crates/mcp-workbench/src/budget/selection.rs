@@ -4,7 +4,7 @@ use rawjson::RawJson;
 
 use super::{
     pages::{Pages, Syntax},
-    reading::{Piece, Reading, StructuredPart, text_item},
+    reading::{MetaMember, Piece, Reading, StructuredPart, text_item},
 };
 
 /// A result that a filter can be applied to.
@@ -69,7 +69,7 @@ impl<'a> Selection<'a> {
     }
 
     /// Returns the result with `texts` in the place of its texts and of `structuredContent`. Other contents stay.
-    pub(crate) fn compose(&self, texts: &[&str], about: (&str, &RawJson)) -> RawJson {
+    pub(crate) fn compose(&self, texts: &[&str], about: MetaMember<'_>) -> RawJson {
         let mut content: Vec<RawJson> = texts.iter().map(|text| text_item(text)).collect();
         let others = self.reading.pieces.iter();
         let others = others.filter(|piece| piece.text().is_none());
@@ -82,7 +82,7 @@ impl<'a> Selection<'a> {
 
 /// Returns a result with one more text at its end, and `about` in its `_meta`. A result that is not understood is
 /// returned unchanged.
-pub(crate) fn with_remark(result: &RawJson, remark: &str, about: (&str, &RawJson)) -> RawJson {
+pub(crate) fn with_remark(result: &RawJson, remark: &str, about: MetaMember<'_>) -> RawJson {
     let Some(reading) = Reading::of(result) else {
         return result.clone();
     };
@@ -177,14 +177,17 @@ mod tests {
             r#"{"x":1e400,"content":[{"type":"text","text":"{}"},{"type":"image","data":"AA==","mimeType":"i"}],"structuredContent":{},"_meta":{"k":1}}"#,
         );
         let selection = Selection::of(&result).unwrap();
+        let value = json("2");
+        let about = MetaMember {
+            key: "about",
+            value: &value,
+        };
         assert_eq!(
-            selection
-                .compose(&["out", "note"], ("about", &json("2")))
-                .as_str(),
+            selection.compose(&["out", "note"], about).as_str(),
             r#"{"x":1e400,"content":[{"type":"text","text":"out"},{"type":"text","text":"note"},{"type":"image","data":"AA==","mimeType":"i"}],"_meta":{"k":1,"about":2}}"#
         );
         assert_eq!(
-            with_remark(&result, "why", ("about", &json("2"))).as_str(),
+            with_remark(&result, "why", about).as_str(),
             r#"{"x":1e400,"content":[{"type":"text","text":"{}"},{"type":"image","data":"AA==","mimeType":"i"},{"type":"text","text":"why"}],"structuredContent":{},"_meta":{"k":1,"about":2}}"#
         );
     }

@@ -44,7 +44,7 @@ pub enum KeyFault {
     #[error("unknown key `{key}`")]
     Unknown {
         key: String,
-        scope: Scope,
+        scope: KeyScope,
         /// A similar known key.
         near: Option<&'static str>,
     },
@@ -256,7 +256,7 @@ pub enum ReferenceFault {
 
 /// An object of the file, for the list of its keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum KeyScope {
     File,
     Toolbox,
     /// An entry of `clients`.
@@ -286,7 +286,7 @@ impl Fault {
         match self {
             Self::Key(
                 KeyFault::Unknown {
-                    scope: Scope::Server | Scope::OAuth,
+                    scope: KeyScope::Server | KeyScope::OAuth,
                     ..
                 }
                 | KeyFault::SpeltTwice { .. }

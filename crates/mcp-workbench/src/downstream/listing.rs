@@ -304,9 +304,7 @@ impl ToolList {
         }
         list
     }
-}
 
-impl ToolList {
     /// Offers a tool with a valid definition, unless the scanner has a finding that is not approved.
     fn offer_checked(&mut self, name: ToolName, definition: &RawJson, rules: &ListRules<'_>) {
         let finding = scan::hard(definition);

@@ -95,9 +95,7 @@ impl View {
             shares: !matches!(config.tool_mode, ToolMode::Native(_)),
         }
     }
-}
 
-impl View {
     /// Returns the capabilities that a server gets, if it may be shared. If the user decides who shares it, it gets only those
     /// that are about questions: the rest could mean something to one client alone.
     fn declared_to(&self, share: Share) -> Option<RawJson> {
@@ -242,12 +240,12 @@ impl Pool {
         }
     }
 
-    /// Replaces a server that is kept for another client, since it asks back.
+    /// Replaces a server that is reserved for another client, since it asks back.
     pub(crate) fn separate(&self, handle: &ServerHandle) -> Option<ServerHandle> {
         if !self
             .context
             .instances
-            .is_kept_for_another(handle.number(), self.view.id)
+            .is_reserved_for_another(handle.number(), self.view.id)
         {
             return None;
         }
@@ -409,9 +407,9 @@ impl Pool {
         self.context.deferred_writes.flush().await;
     }
 
-    /// Returns a counter of the servers that are kept for one client since they asked back.
-    pub(crate) fn kept(&self) -> watch::Receiver<u64> {
-        self.context.instances.kept()
+    /// Returns a counter of the servers that are reserved for one client since they asked back.
+    pub(crate) fn reserved(&self) -> watch::Receiver<u64> {
+        self.context.instances.reserved()
     }
 
     /// Runs a task that ends with the servers.

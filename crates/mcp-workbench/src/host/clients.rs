@@ -35,12 +35,12 @@ const EXIT_UNREAD: u8 = 4;
 
 /// The clients of a host.
 pub(super) struct Clients {
-    table: Mutex<Table>,
+    table: Mutex<ClientTable>,
     count: watch::Sender<usize>,
 }
 
 #[derive(Default)]
-struct Table {
+struct ClientTable {
     clients: BTreeMap<u64, Arc<Client>>,
     /// How many there have been.
     numbers: u64,
@@ -154,7 +154,7 @@ impl Clients {
             .map(|(number, _)| *number)
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, ClientTable> {
         lock(&self.table)
     }
 }

@@ -13,7 +13,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use super::place::Place;
+use super::place::HostFolder;
 use crate::{config::Environment, private_files};
 
 /// The hidden command that runs a host.
@@ -47,7 +47,7 @@ impl InheritedHost {
 
 /// Starts a host with a lock that was taken.
 pub(super) fn start(
-    place: &Place,
+    place: &HostFolder,
     lock: &File,
     config: &Path,
     environment: &Environment,

@@ -26,7 +26,7 @@ use super::{
         Received, Selection,
     },
     page::{self, ServePage},
-    place::Place,
+    place::HostFolder,
     status::{HostStatus, Memory, ServerStatus},
 };
 use crate::{
@@ -50,7 +50,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The parts of a host that belong to the program around it.
 pub(crate) struct HostOptions {
-    pub(crate) place: Place,
+    pub(crate) place: HostFolder,
     /// The configuration file, as an absolute path.
     pub(crate) config: PathBuf,
     /// Loads the configuration for a client. Reads files.
@@ -73,7 +73,7 @@ type FollowConfig = Box<dyn Fn(&Arc<Workbench>, &Attach, Fingerprint) + Send + S
 /// A running host.
 pub(super) struct Host {
     pub(super) options: HostOptions,
-    pub(super) place: Place,
+    pub(super) place: HostFolder,
     pub(super) clients: Clients,
     pub(super) tasks: TaskTracker,
     /// Cancelled when the host stops.

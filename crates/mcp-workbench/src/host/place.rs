@@ -40,7 +40,7 @@ const NAME_DIGITS: usize = 16;
 
 /// The folder of the host of one configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct HostFolder {
     folder: PathBuf,
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum PlaceError {
     TooLong(PathBuf),
 }
 
-impl Place {
+impl HostFolder {
     /// Finds the folder of a configuration file, and creates it.
     pub(crate) fn of(file: &Path, environment: &Environment) -> Result<Self, PlaceError> {
         let root = root(environment)?;
@@ -181,13 +181,13 @@ impl Place {
 }
 
 /// Returns the places of all hosts of the user that may run.
-pub(crate) fn hosts(environment: &Environment) -> Vec<Place> {
+pub(crate) fn hosts(environment: &Environment) -> Vec<HostFolder> {
     let Ok(root) = root(environment) else {
         return Vec::new();
     };
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
-    let mut places: Vec<Place> = entries
-        .filter_map(|entry| Place::at(entry.path()).ok())
+    let mut places: Vec<HostFolder> = entries
+        .filter_map(|entry| HostFolder::at(entry.path()).ok())
         .filter(|place| !place.sockets().is_empty())
         .collect();
     places.sort_by(|one, other| one.folder.cmp(&other.folder));
@@ -289,12 +289,15 @@ mod tests {
     fn a_place_is_private_and_named_after_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let environment = environment(folder.path());
-        let one = Place::of(Path::new("/a.json"), &environment).unwrap();
+        let one = HostFolder::of(Path::new("/a.json"), &environment).unwrap();
         assert_eq!(
             one,
-            Place::of(Path::new("/./a.json"), &environment).unwrap()
+            HostFolder::of(Path::new("/./a.json"), &environment).unwrap()
         );
-        assert_ne!(one, Place::of(Path::new("/b.json"), &environment).unwrap());
+        assert_ne!(
+            one,
+            HostFolder::of(Path::new("/b.json"), &environment).unwrap()
+        );
         let mode = fs::metadata(one.folder()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
     }
@@ -307,7 +310,7 @@ mod tests {
             let root = folder.path().join(FOLDER);
             fs::create_dir(&root).unwrap();
             fs::set_permissions(&root, fs::Permissions::from_mode(mode)).unwrap();
-            Place::of(file, &environment(folder.path())).map(|_| ())
+            HostFolder::of(file, &environment(folder.path())).map(|_| ())
         };
         assert!(open(0o700).is_ok());
         for mode in [0o750, 0o705, 0o777, 0o1777] {
@@ -319,11 +322,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         symlink(elsewhere.path(), folder.path().join(FOLDER)).unwrap();
-        let linked = Place::of(file, &environment(folder.path()));
+        let linked = HostFolder::of(file, &environment(folder.path()));
         assert!(matches!(linked, Err(PlaceError::Exposed(_))));
         let everybodys = tempfile::tempdir().unwrap();
         fs::set_permissions(everybodys.path(), fs::Permissions::from_mode(0o777)).unwrap();
-        let open = Place::of(file, &environment(everybodys.path()));
+        let open = HostFolder::of(file, &environment(everybodys.path()));
         assert!(matches!(open, Err(PlaceError::Exposed(_))));
     }
 
@@ -332,7 +335,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let long = folder.path().join("x".repeat(80));
         fs::create_dir(&long).unwrap();
-        let place = Place::of(Path::new("/a.json"), &environment(&long));
+        let place = HostFolder::of(Path::new("/a.json"), &environment(&long));
         assert!(matches!(place, Err(PlaceError::TooLong(_))));
     }
 
@@ -345,9 +348,9 @@ mod tests {
         let socket = folder.path().join("socket");
         let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         symlink(&socket, &link).unwrap();
-        assert!(Place::connect(&socket).is_ok());
+        assert!(HostFolder::connect(&socket).is_ok());
         for path in [&file, &link] {
-            let error = Place::connect(path).unwrap_err();
+            let error = HostFolder::connect(path).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{path:?}");
         }
     }
@@ -355,7 +358,7 @@ mod tests {
     #[test]
     fn a_long_log_is_emptied() {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::of(Path::new("/a.json"), &environment(folder.path())).unwrap();
+        let place = HostFolder::of(Path::new("/a.json"), &environment(folder.path())).unwrap();
         for (length, expected) in [(MAX_LOG_BYTES, MAX_LOG_BYTES), (MAX_LOG_BYTES + 1, 0)] {
             let log = File::create(place.log()).unwrap();
             log.set_len(length).unwrap();
@@ -367,7 +370,7 @@ mod tests {
     #[test]
     fn one_process_holds_the_lock() {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::of(Path::new("/a.json"), &environment(folder.path())).unwrap();
+        let place = HostFolder::of(Path::new("/a.json"), &environment(folder.path())).unwrap();
         let held = place.try_lock().unwrap();
         assert!(held.is_some());
         assert!(place.try_lock().unwrap().is_none());

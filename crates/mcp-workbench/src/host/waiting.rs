@@ -19,7 +19,7 @@ use super::{
     build::Build,
     launch,
     link::{Attach, BlockingLink, Demand, Greeting, HostAnswer, LINK_VERSION, LinkError},
-    place::Place,
+    place::HostFolder,
 };
 use crate::{config::Environment, serve::journal::JournalFiles};
 
@@ -65,19 +65,19 @@ pub(crate) struct Connected {
 }
 
 /// Connects to a socket of a place.
-pub(crate) fn connect(place: &Place, socket: &Path) -> Result<Connected, AttachError> {
-    Patience::new(place).connect(socket)
+pub(crate) fn connect(place: &HostFolder, socket: &Path) -> Result<Connected, AttachError> {
+    ReachTimeout::new(place).connect(socket)
 }
 
 /// The time that a host may take to be reached. It begins again while the host is busy: many clients may start at the same moment.
-struct Patience<'a> {
-    place: &'a Place,
+struct ReachTimeout<'a> {
+    place: &'a HostFolder,
     since: Instant,
     deadline: Instant,
 }
 
-impl<'a> Patience<'a> {
-    fn new(place: &'a Place) -> Self {
+impl<'a> ReachTimeout<'a> {
+    fn new(place: &'a HostFolder) -> Self {
         let since = Instant::now();
         Self {
             place,
@@ -102,7 +102,7 @@ impl<'a> Patience<'a> {
 
     /// Connects to a host and waits until it has said who it is.
     fn connect(&mut self, socket: &Path) -> Result<Connected, AttachError> {
-        let stream = Place::connect(socket).map_err(AttachError::NotReached)?;
+        let stream = HostFolder::connect(socket).map_err(AttachError::NotReached)?;
         let mut link = BlockingLink::new(stream);
         loop {
             let greeting = match greeting(&mut link, self.left()) {
@@ -146,7 +146,7 @@ fn is_timeout(error: &io::Error) -> bool {
 
 /// A process that waits for the host of its client.
 pub(crate) struct Waiting {
-    pub(crate) place: Place,
+    pub(crate) place: HostFolder,
     /// The configuration file, as an absolute path.
     pub(crate) config: PathBuf,
     pub(crate) environment: Environment,
@@ -194,7 +194,7 @@ impl Waiting {
 
     /// Attaches the client to a host, and starts one if there is none.
     fn attach(&self, journal: Option<&JournalFiles>) -> Result<BlockingLink, AttachError> {
-        let mut patience = Patience::new(&self.place);
+        let mut patience = ReachTimeout::new(&self.place);
         let own = &self.attach.build;
         loop {
             match patience.connect(&self.place.socket()) {
@@ -208,7 +208,7 @@ impl Waiting {
                         return self.attach_to(link, journal);
                     }
                     drain(link)?;
-                    patience = Patience::new(&self.place);
+                    patience = ReachTimeout::new(&self.place);
                 }
                 Ok(_) | Err(AttachError::Link(LinkError::Closed)) => {}
                 Err(AttachError::NotReached(error)) if is_absent(&error) => {
@@ -216,7 +216,7 @@ impl Waiting {
                     if let Some(lock) = lock {
                         launch::start(&self.place, &lock, &self.config, &self.environment)
                             .map_err(AttachError::NotStarted)?;
-                        patience = Patience::new(&self.place);
+                        patience = ReachTimeout::new(&self.place);
                     }
                 }
                 Err(error) => return Err(error),
@@ -366,7 +366,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let runtime = [("XDG_RUNTIME_DIR".into(), folder.path().into())];
         let environment = Environment::new(runtime, "/".into(), None);
-        let place = Place::of(Path::new("/a.json"), &environment).unwrap();
+        let place = HostFolder::of(Path::new("/a.json"), &environment).unwrap();
         let now = Instant::now();
         let long_ago = now.checked_sub(2 * START_TIMEOUT).unwrap();
         let rows = [
@@ -376,13 +376,13 @@ mod tests {
         ];
         for (owner, since, is_over) in rows {
             std::fs::write(place.folder().join("lock"), owner).unwrap();
-            let mut patience = Patience {
+            let mut patience = ReachTimeout {
                 place: &place,
                 since,
                 deadline: now,
             };
             assert_eq!(patience.is_over(), is_over, "{owner:?}");
         }
-        assert!(!Patience::new(&place).is_over());
+        assert!(!ReachTimeout::new(&place).is_over());
     }
 }

@@ -8,7 +8,7 @@ use rawjson::RawJson;
 
 use super::{
     Digest, Launch, Observation, canonical,
-    programs::{Programs, Recall},
+    programs::{Programs, ReusableDigests},
 };
 use crate::config::{Secrets, Server};
 
@@ -45,7 +45,7 @@ impl ObservedServer {
                 launch: match &self.start {
                     Start::Known(launch) => launch.saying(product),
                     Start::Unobserved(server, programs) => {
-                        Launch::of(server, programs, Recall::Cached).saying(product)
+                        Launch::of(server, programs, ReusableDigests::Cached).saying(product)
                     }
                 },
                 ..self.tools_only().clone()

@@ -18,7 +18,7 @@ use super::{
     inputs,
     observed::ObservedServer,
     program_files,
-    programs::{Programs, Recall},
+    programs::{Programs, ReusableDigests},
     server_pins::Ruling,
     state::{LockState, ServerKey, key},
     texts::Texts,
@@ -216,8 +216,8 @@ impl Pins {
     }
 
     /// Returns the current launch of a server. Files may be read, which takes a moment.
-    pub(crate) fn launch(&self, server: &Server, recall: Recall) -> Launch {
-        Launch::of(server, &self.programs, recall)
+    pub(crate) fn launch(&self, server: &Server, reusable: ReusableDigests) -> Launch {
+        Launch::of(server, &self.programs, reusable)
     }
 
     /// Adds the digests of program files from the cache record of a server.
@@ -227,7 +227,7 @@ impl Pins {
 
     /// Returns the current launch of a server for an approval: every file is read.
     pub(crate) fn launch_to_approve(&self, server: &Server) -> Launch {
-        self.launch(server, Recall::of(PinMode::Enforce))
+        self.launch(server, ReusableDigests::of(PinMode::Enforce))
     }
 
     /// Returns the digests of the program files of a server that later runs may use.

@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     canonical::Digest,
-    programs::{Programs, Recall},
+    programs::{Programs, ReusableDigests},
 };
 use crate::{
     config::{Server, Transport},
@@ -32,12 +32,12 @@ pub(super) fn has_variable(written: &str) -> bool {
 pub(super) fn digests(
     server: &Server,
     programs: &Programs,
-    recall: Recall,
+    reusable: ReusableDigests,
 ) -> BTreeMap<String, Digest> {
     let mut files = BTreeMap::new();
     for (written, file) in named(server) {
         if !files.contains_key(written)
-            && let Some(digest) = programs.digest(&file, recall)
+            && let Some(digest) = programs.digest(&file, reusable)
         {
             files.insert(written.to_owned(), digest);
         }

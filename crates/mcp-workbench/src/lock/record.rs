@@ -12,13 +12,13 @@ use super::{
     disk::{Disk, read, stamp},
     observed::{ObservedServer, Start},
     pins::unusable,
-    state::Scope,
+    state::NoticeScope,
 };
 use crate::{config::write_atomically, sync::lock, visible::visible};
 
 impl Pins {
     /// Marks changes as reported.
-    pub(crate) fn mark_reported(&self, scope: Scope<'_>) {
+    pub(crate) fn mark_reported(&self, scope: NoticeScope<'_>) {
         self.state().mark_reported(scope);
     }
 
@@ -50,14 +50,14 @@ impl Pins {
             }
         }
         let written = self.change(|lock| {
-            let mut pinned = (0, 0);
+            let mut pinned = NewPins::default();
             for found in &news {
-                pinned = add(pinned, take_up(lock, found));
+                pinned.take_up(lock, found);
             }
             pinned
         });
         match written {
-            Ok((lock, (servers, tools))) => {
+            Ok((lock, NewPins { servers, tools })) => {
                 self.store_texts(&lock, &news);
                 if servers > 0 {
                     let file = self.file().unwrap_or(Path::new(""));
@@ -132,19 +132,25 @@ impl Pins {
     }
 }
 
-/// Adds an observation to the lock. Returns the numbers of newly pinned servers and tools.
-fn take_up(lock: &mut Lock, found: &ObservedServer) -> (usize, usize) {
-    let observation = found.observation();
-    if lock.server(&found.place).is_some() {
-        lock.server_mut(&found.place).see(observation);
-        return (0, 0);
-    }
-    *lock.server_mut(&found.place) = PinnedServer::of(observation);
-    (1, observation.tools.len())
+/// The numbers of newly pinned servers and tools.
+#[derive(Default)]
+struct NewPins {
+    servers: usize,
+    tools: usize,
 }
 
-fn add(a: (usize, usize), b: (usize, usize)) -> (usize, usize) {
-    (a.0 + b.0, a.1 + b.1)
+impl NewPins {
+    /// Adds an observation to the lock.
+    fn take_up(&mut self, lock: &mut Lock, found: &ObservedServer) {
+        let observation = found.observation();
+        if lock.server(&found.place).is_some() {
+            lock.server_mut(&found.place).see(observation);
+            return;
+        }
+        *lock.server_mut(&found.place) = PinnedServer::of(observation);
+        self.servers += 1;
+        self.tools += observation.tools.len();
+    }
 }
 
 fn counted(count: usize, word: &str) -> String {

@@ -45,20 +45,20 @@ pub(super) type ServerKey = (String, String);
 
 /// The servers whose changes were reported.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Scope<'a> {
+pub(crate) enum NoticeScope<'a> {
     Toolbox(&'a ToolboxName),
     Everything,
 }
 
 impl LockState {
     /// Marks changes as reported.
-    pub(super) fn mark_reported(&mut self, scope: Scope<'_>) {
+    pub(super) fn mark_reported(&mut self, scope: NoticeScope<'_>) {
         let changed = std::mem::take(&mut self.changed);
         let (reported, left) = changed
             .into_iter()
             .partition(|((toolbox, _), _)| match scope {
-                Scope::Toolbox(chosen) => toolbox == chosen.as_str(),
-                Scope::Everything => true,
+                NoticeScope::Toolbox(chosen) => toolbox == chosen.as_str(),
+                NoticeScope::Everything => true,
             });
         self.reported_changes.extend::<BTreeMap<_, _>>(reported);
         self.changed = left;

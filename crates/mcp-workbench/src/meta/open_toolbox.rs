@@ -96,7 +96,7 @@ pub(super) async fn run(
         });
     };
     let detail = detail.unwrap_or_else(|| workbench.config().open_detail);
-    match workbench.open_signing_in(&found, &context.client).await {
+    match workbench.open_with_sign_in(&found, &context.client).await {
         Ok(opened) => {
             let opened = if hides_app_tools(context) {
                 opened.for_model()

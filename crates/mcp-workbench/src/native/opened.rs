@@ -47,10 +47,10 @@ impl OpenServer {
 /// The merged lists of open toolboxes.
 pub(crate) struct OpenLists {
     name_limit: usize,
-    state: Mutex<State>,
+    state: Mutex<OpenedState>,
 }
 
-struct State {
+struct OpenedState {
     cache: ListCache<ServerIdentifier>,
     /// The servers that the cached lists were made of.
     servers: Vec<ServerIdentifier>,
@@ -74,7 +74,7 @@ impl OpenLists {
     pub(crate) fn new(name_limit: usize, events: Events) -> Self {
         Self {
             name_limit,
-            state: Mutex::new(State {
+            state: Mutex::new(OpenedState {
                 cache: ListCache::new(events),
                 servers: Vec::new(),
                 ui_claims: UiClaims::default(),
@@ -303,12 +303,12 @@ impl OpenLists {
         merged
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OpenedState> {
         lock(&self.state)
     }
 }
 
-impl State {
+impl OpenedState {
     /// Drops the lists that have changed, and all of them if the set of servers has.
     fn refresh(&mut self, servers: &[OpenServer]) {
         self.cache.take_events();

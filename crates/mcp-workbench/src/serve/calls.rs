@@ -142,7 +142,7 @@ impl MetaRun {
 
     pub(super) fn into_reply(self, workbench: Arc<Workbench>) -> ReplyFuture {
         Box::pin(async move {
-            let result = self.tool.run(&workbench, &self.arguments, &self.context);
+            let result = meta::run(self.tool, &workbench, &self.arguments, &self.context);
             let reply = Reply::Own(result.await);
             operations::end(self.observed, &reply);
             reply

@@ -22,7 +22,7 @@ use super::{
     modern::{ModernRequest, to_modern},
     output::ClientOutput,
     parked::ParkedCalls,
-    replica::Place,
+    replica::HandleOwner,
     run_task::{RunState, RunTask},
 };
 use crate::{
@@ -55,12 +55,12 @@ pub(super) struct Exchange {
     carrier: Carrier,
     /// The exchanges that wait for their clients.
     parked: Arc<ParkedCalls>,
-    state: Mutex<State>,
+    state: Mutex<ExchangeState>,
 }
 
 /// The state of an exchange.
 #[derive(Default)]
-struct State {
+struct ExchangeState {
     /// The request that the client waits for; none while the exchange is parked, and at the end.
     attached: Option<Attached>,
     /// The capabilities that the client declared last; none at the end.
@@ -261,7 +261,7 @@ impl Exchange {
     /// Returns whether a task is one of another replica, or of an earlier process.
     pub(super) fn is_task_elsewhere(&self, id: &str) -> bool {
         let place = self.parked.replica().place(SealPurpose::Run, id);
-        matches!(place, Some(Place::Elsewhere(_)))
+        matches!(place, Some(HandleOwner::Elsewhere(_)))
     }
 
     /// Returns an exchange that became a task as its client sees it.
@@ -279,7 +279,7 @@ impl Exchange {
         let mut state = self.state();
         match state.attached.take() {
             Some(attached) => {
-                *state = State::default();
+                *state = ExchangeState::default();
                 drop(state);
                 let method = attached.request.method.clone();
                 attached.answer(&to_modern(reply, &method));
@@ -290,10 +290,10 @@ impl Exchange {
 
     fn end(&self) {
         let mut state = self.state();
-        let ended = State {
+        let ended = ExchangeState {
             is_cancelled: true,
             task_since: state.task_since,
-            ..State::default()
+            ..ExchangeState::default()
         };
         let before = std::mem::replace(&mut *state, ended);
         drop(state);
@@ -361,13 +361,13 @@ impl Exchange {
         state.attached.as_ref().map(|it| it.place.output().clone())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ExchangeState> {
         lock(&self.state)
     }
 }
 
 /// Returns the state of a run whose client follows it as a task.
-fn run_state(state: &State) -> RunState {
+fn run_state(state: &ExchangeState) -> RunState {
     if state.is_cancelled {
         return RunState::Cancelled;
     }

@@ -37,7 +37,7 @@ use crate::{
     era::Era,
     events::Events,
     jq::Filter,
-    lock::{Pins, Scope},
+    lock::{NoticeScope, Pins},
     native::{Native, OpenLists, OpenServer},
     oauth::{CredentialOwner, UserCredentials},
     offload::{offload, run_blocking},
@@ -52,7 +52,7 @@ pub(crate) use call::{
     approvals::{Approvals, Decision, NotPending, PendingApproval},
     budget::{Origin, count, fit, fit_page},
 };
-use call::{consent::Consents, oauth::open_signing_in};
+use call::{consent::Consents, oauth::open_with_sign_in};
 use filters::Filters;
 pub(crate) use filters::SelectError;
 use finder::{Finder, SEARCH_WAIT};
@@ -153,9 +153,9 @@ impl Workbench {
     }
 
     fn sharing(config: Arc<Config>, pool: Pool, observation: Observation) -> Arc<Self> {
-        let kept = pool.kept();
+        let reserved = pool.reserved();
         let workbench = Self::with_pool(config, pool, observation);
-        let separating = sharing::separate_kept(Arc::downgrade(&workbench), kept);
+        let separating = sharing::separate_reserved(Arc::downgrade(&workbench), reserved);
         workbench.spawn(separating);
         workbench
     }
@@ -270,12 +270,12 @@ impl Workbench {
     }
 
     /// Opens a toolbox for a client, and offers its user to sign in to the servers that want it.
-    pub(crate) async fn open_signing_in(
+    pub(crate) async fn open_with_sign_in(
         &self,
         toolbox: &Toolbox,
         client: &Arc<dyn ClientHandle>,
     ) -> Result<Arc<Opened>, OpenError> {
-        open_signing_in(self, toolbox, client).await
+        open_with_sign_in(self, toolbox, client).await
     }
 
     /// Opens the toolbox of native mode. Servers that failed are logged. If none came up, the next request tries
@@ -393,7 +393,7 @@ impl Workbench {
     pub(crate) fn mark_reported(&self, toolbox: &Toolbox) {
         self.pool
             .pins()
-            .mark_reported(Scope::Toolbox(toolbox.name()));
+            .mark_reported(NoticeScope::Toolbox(toolbox.name()));
         self.pool.record_soon();
     }
 

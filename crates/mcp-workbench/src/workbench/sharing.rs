@@ -56,7 +56,7 @@ pub(super) fn close(workbench: &Workbench) {
     }
 }
 
-/// Replaces the servers that are kept for another client, because they ask back.
+/// Replaces the servers that are reserved for another client, because they ask back.
 fn separate(workbench: &Workbench) {
     let now = Arc::clone(&workbench.now.borrow());
     for toolbox in now.toolboxes.values() {
@@ -67,13 +67,16 @@ fn separate(workbench: &Workbench) {
     }
 }
 
-/// Replaces the servers that are kept for another client, as long as the workbench exists.
-pub(super) async fn separate_kept(workbench: Weak<Workbench>, mut kept: watch::Receiver<u64>) {
+/// Replaces the servers that are reserved for another client, as long as the workbench exists.
+pub(super) async fn separate_reserved(
+    workbench: Weak<Workbench>,
+    mut reserved: watch::Receiver<u64>,
+) {
     let Some(end) = workbench.upgrade().map(|it| it.announcing_end.clone()) else {
         return;
     };
     let separating = async {
-        while kept.changed().await.is_ok() {
+        while reserved.changed().await.is_ok() {
             let Some(workbench) = workbench.upgrade() else {
                 return;
             };

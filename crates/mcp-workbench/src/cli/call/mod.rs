@@ -295,16 +295,12 @@ async fn call(
         reports: CallReports::default(),
     };
     let open = RawJson::of(&json!({ "toolbox": tool.toolbox.as_str() }));
-    let mut opened = MetaTool::OpenToolbox
-        .run(workbench, &open, &context())
-        .await;
+    let mut opened = meta::run(MetaTool::OpenToolbox, workbench, &open, &context()).await;
     if let Some(server) = starting_server(workbench, &tool) {
         // `open_toolbox` stops waiting because clients give up. A shell does not: the server gets its whole
         // `connectTimeoutMs`.
         let _ = server.connect(Urgency::ForCall, Arc::clone(&client)).await;
-        opened = MetaTool::OpenToolbox
-            .run(workbench, &open, &context())
-            .await;
+        opened = meta::run(MetaTool::OpenToolbox, workbench, &open, &context()).await;
     }
     if is_error(&opened) {
         return CallOutcome::Failure(opened);
@@ -419,7 +415,7 @@ fn show(
         output::raw(&format!("{}\n", escaped(result.as_str())));
     } else if failed {
         // On stderr, so that a program that reads stdout gets results only.
-        output::remark(result::render(&result, result::Reader::Person).trim_end());
+        output::remark(result::render(&result, result::ResultReader::Person).trim_end());
     }
     if failed {
         return Ok(code);
@@ -429,8 +425,8 @@ fn show(
         None if as_json => {}
         None => match OutputStyle::of_stdout(environment).width() {
             // A width means a terminal, where control characters are escaped; a pipe gets the text as it is.
-            Some(_) => output::data(&result::render(&result, result::Reader::Person)),
-            None => output::raw(&result::render(&result, result::Reader::Program)),
+            Some(_) => output::data(&result::render(&result, result::ResultReader::Person)),
+            None => output::raw(&result::render(&result, result::ResultReader::Program)),
         },
     }
     Ok(code)

@@ -225,7 +225,7 @@ impl Session<'_> {
         // The calls below go through the client's own toolbox. Its only server is up, so this does not wait.
         let open = RawJson::of(&json!({ "toolbox": CLIENT_TOOLBOX }));
         let context = self.context();
-        let opened = MetaTool::OpenToolbox.run(&self.workbench, &open, &context);
+        let opened = meta::run(MetaTool::OpenToolbox, &self.workbench, &open, &context);
         opened.await;
         Ok(tools)
     }

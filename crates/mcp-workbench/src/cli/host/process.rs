@@ -25,8 +25,8 @@ use crate::{
     },
     config::{Config, Environment, Loaded, ToolMode},
     host::{
-        self, Attach, AttachError, Demand, HostAnswer, HostOptions, InheritedHost, NotAttached,
-        PageAddress, Place, Selection, Waiting,
+        self, Attach, AttachError, Demand, HostAnswer, HostFolder, HostOptions, InheritedHost,
+        NotAttached, PageAddress, Selection, Waiting,
     },
     otel::Telemetry,
     serve::{attached::UnfinishedSession, standard_streams},
@@ -96,7 +96,7 @@ pub(super) fn waiting(
         return Err("the configuration is not a regular file".into());
     }
     let config = std::fs::canonicalize(&config).unwrap_or(config);
-    let place = Place::of(&config, environment).map_err(|error| error.to_string())?;
+    let place = HostFolder::of(&config, environment).map_err(|error| error.to_string())?;
     let needed = environment.needed_by(loaded);
     let fingerprint = loaded.fingerprint.to_text();
     let attach = Attach::of_process(&config, &needed, fingerprint);
@@ -150,7 +150,7 @@ pub(in crate::cli) fn run(
         host::relaunch(own.map(Into::into))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let place = Place::at(arguments.folder.clone())?;
+    let place = HostFolder::at(arguments.folder.clone())?;
     let inherited = InheritedHost::of_process()?;
     let config = environment.absolute(config);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -189,7 +189,7 @@ fn part(attach: &Attach) -> ServedPart {
 
 fn options(
     config: PathBuf,
-    place: Place,
+    place: HostFolder,
     following: mpsc::UnboundedSender<Following>,
     observation: Observation,
 ) -> HostOptions {

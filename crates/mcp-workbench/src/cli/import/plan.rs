@@ -18,7 +18,7 @@ pub(super) struct ImportCandidate {
     /// The first name that it was found under.
     pub(super) name: String,
     pub(super) places: Vec<ServerLocation>,
-    pub(super) kind: Kind,
+    pub(super) kind: CandidateKind,
 }
 
 /// The location of a server in a client.
@@ -47,7 +47,7 @@ impl PartialEq for ServerLocation {
 
 /// The relation of a server to our configuration.
 #[derive(Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum CandidateKind {
     /// It is not in the configuration.
     New(NewServer),
     /// It is new, and comes from a project file that the user has not agreed to.
@@ -119,7 +119,7 @@ pub(super) fn gather(
     candidates
 }
 
-fn add(candidates: &mut Vec<ImportCandidate>, place: ServerLocation, kind: Kind) {
+fn add(candidates: &mut Vec<ImportCandidate>, place: ServerLocation, kind: CandidateKind) {
     if let Some(identity) = kind.identity() {
         let mut same = candidates.iter_mut();
         if let Some(same) = same.find(|it| it.kind.identity() == Some(identity)) {
@@ -134,20 +134,25 @@ fn add(candidates: &mut Vec<ImportCandidate>, place: ServerLocation, kind: Kind)
     });
 }
 
-fn kind_of(parsed: ParsedEntry, scope: Scope, known: &[OwnServer], program: &Path) -> Kind {
+fn kind_of(
+    parsed: ParsedEntry,
+    scope: Scope,
+    known: &[OwnServer],
+    program: &Path,
+) -> CandidateKind {
     let ParsedEntry::Server(imported) = parsed else {
-        return Kind::NotAServer;
+        return CandidateKind::NotAServer;
     };
     // Entries without a command or URL cannot be compared or started.
     let Some(identity) = identity(&imported.entry) else {
-        return Kind::NotAServer;
+        return CandidateKind::NotAServer;
     };
     if identity.is_ours(program) {
-        return Kind::Ourselves;
+        return CandidateKind::Ourselves;
     }
     let mut known = known.iter();
     if let Some(present) = known.find(|it| it.identity.as_ref() == Some(&identity)) {
-        return Kind::Present {
+        return CandidateKind::Present {
             toolbox: present.toolbox.clone(),
             name: present.name.clone(),
             identity,
@@ -155,7 +160,7 @@ fn kind_of(parsed: ParsedEntry, scope: Scope, known: &[OwnServer], program: &Pat
     }
     let wrong = wrong_places(&imported.entry);
     if !wrong.is_empty() {
-        return Kind::Unusable(wrong);
+        return CandidateKind::Unusable(wrong);
     }
     let mut new = NewServer {
         identity,
@@ -167,13 +172,13 @@ fn kind_of(parsed: ParsedEntry, scope: Scope, known: &[OwnServer], program: &Pat
     if new.from_project {
         new.restrict();
     }
-    Kind::New(new)
+    CandidateKind::New(new)
 }
 
 /// Skips the new servers of project files.
 pub(super) fn skip_projects(candidates: &mut [ImportCandidate]) {
     for candidate in candidates.iter_mut().filter(|it| it.is_from_project()) {
-        candidate.kind = Kind::Skipped;
+        candidate.kind = CandidateKind::Skipped;
     }
 }
 
@@ -201,7 +206,8 @@ pub(super) fn assign<'f>(
 ) -> Vec<Addition<'f>> {
     let mut additions: Vec<Addition<'f>> = Vec::new();
     for candidate in candidates {
-        let (Kind::New(new), Some(first)) = (&candidate.kind, candidate.places.first()) else {
+        let (CandidateKind::New(new), Some(first)) = (&candidate.kind, candidate.places.first())
+        else {
             continue;
         };
         let client = first.client.word();
@@ -241,14 +247,15 @@ pub(super) fn assign<'f>(
 impl ImportCandidate {
     /// Returns true if it is new and comes from a project file.
     pub(super) fn is_from_project(&self) -> bool {
-        matches!(&self.kind, Kind::New(new) if new.from_project)
+        matches!(&self.kind, CandidateKind::New(new) if new.from_project)
     }
 
     /// Adds a place of the same server. The user's own entry wins over a project's, and then an enabled entry
     /// over a disabled one. Of two tool restrictions the stricter one wins. A project's restrictions do not count
     /// beside the user's own entry, because the user may not have agreed to the project file.
-    fn join(&mut self, place: ServerLocation, kind: Kind) {
-        let (Kind::New(one), Kind::New(mut other)) = (&mut self.kind, kind) else {
+    fn join(&mut self, place: ServerLocation, kind: CandidateKind) {
+        let (CandidateKind::New(one), CandidateKind::New(mut other)) = (&mut self.kind, kind)
+        else {
             self.places.push(place);
             return;
         };
@@ -269,7 +276,7 @@ impl ImportCandidate {
     }
 }
 
-impl Kind {
+impl CandidateKind {
     fn identity(&self) -> Option<&Identity> {
         match self {
             Self::New(NewServer { identity, .. }) | Self::Present { identity, .. } => {

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{
     destination::Destination,
-    plan::{ImportCandidate, Kind, NewServer},
+    plan::{CandidateKind, ImportCandidate, NewServer},
 };
 use crate::{
     clients::Identity,
@@ -249,7 +249,7 @@ pub(super) fn classify(
     environment: &Environment,
 ) {
     for candidate in candidates {
-        if let Kind::New(new) = &mut candidate.kind {
+        if let CandidateKind::New(new) = &mut candidate.kind {
             let topic = by_name(&candidate.name, &new.identity)
                 .or_else(|| best(&tool_words(new, destination, environment)));
             new.topic = topic.unwrap_or(GENERAL);

@@ -48,11 +48,11 @@ enum LiveCommand {
     /// Print the metrics in the format of Prometheus
     Metrics,
     /// Start a server
-    Start(Place),
+    Start(ServerArguments),
     /// Stop a server; it starts again when it is needed
-    Stop(Place),
+    Stop(ServerArguments),
     /// Stop a server and start it again
-    Restart(Place),
+    Restart(ServerArguments),
 }
 
 #[derive(Args)]
@@ -63,7 +63,7 @@ struct Shown {
 }
 
 #[derive(Args)]
-struct Place {
+struct ServerArguments {
     toolbox: String,
     server: String,
 }
@@ -96,8 +96,8 @@ pub(super) fn run(
         runtime.block_on(asked)
     };
     let style = OutputStyle::of_stdout(environment);
-    let act = |place: &Place, action: &str| {
-        let Place { toolbox, server } = place;
+    let act = |place: &ServerArguments, action: &str| {
+        let ServerArguments { toolbox, server } = place;
         let body = json!({ "toolbox": toolbox, "server": server, "action": action });
         post("/ui/api/servers", &body)
     };

@@ -64,7 +64,7 @@ pub(in crate::cli) fn run(
     let server = target.shown();
     let granted = until_a_signal(sign_in(&account, &server, arguments, environment))?;
     let record = account.load().ok().flatten();
-    let report = Report::of(&target, &account, &granted, record.as_ref());
+    let report = LoginReport::of(&target, &account, &granted, record.as_ref());
     if arguments.json {
         output::json(&report);
     } else {
@@ -151,7 +151,7 @@ async fn wait_for_redirect(
 
 /// The result of a sign-in.
 #[derive(Serialize)]
-struct Report<'a> {
+struct LoginReport<'a> {
     toolbox: &'a str,
     server: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,7 +167,7 @@ struct Report<'a> {
     stored: Option<String>,
 }
 
-impl<'a> Report<'a> {
+impl<'a> LoginReport<'a> {
     fn of(
         target: &'a Target,
         account: &Account,

@@ -67,7 +67,7 @@ pub(in crate::cli) fn run(
     }
     let (ended, trouble) = until_a_signal(async { Ok(sign_out(accounts).await) })?;
     if arguments.json {
-        output::json(&Report { servers: &ended });
+        output::json(&LogoutReport { servers: &ended });
     } else {
         output::data(&rendered(&ended));
     }
@@ -142,7 +142,7 @@ fn rendered(ended: &[SignedOutServer<'_>]) -> String {
 
 /// The result of the command.
 #[derive(Serialize)]
-struct Report<'a> {
+struct LogoutReport<'a> {
     servers: &'a [SignedOutServer<'a>],
 }
 

@@ -60,14 +60,14 @@ pub(in crate::cli) struct Api {
 }
 
 /// A request that is not carried out.
-pub(super) enum Refusal {
+pub(super) enum PageRefusal {
     NotFound,
     Invalid(String),
     /// The command failed; the document says why.
     Failed(Value),
 }
 
-impl Refusal {
+impl PageRefusal {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::NotFound => StatusCode::NOT_FOUND,
@@ -85,10 +85,10 @@ impl Refusal {
     }
 }
 
-type Answer = Result<Value, Refusal>;
+type Answer = Result<Value, PageRefusal>;
 
 #[derive(Deserialize)]
-struct Place {
+struct ServerQuery {
     toolbox: String,
     server: String,
 }
@@ -96,7 +96,7 @@ struct Place {
 #[derive(Deserialize)]
 struct ServerAction {
     #[serde(flatten)]
-    place: Place,
+    place: ServerQuery,
     /// The client of the configuration that has the server for itself.
     client: Option<String>,
     /// The one of several servers of this name.
@@ -131,7 +131,7 @@ enum DecisionWord {
 #[derive(Deserialize)]
 struct Approved {
     #[serde(flatten)]
-    place: Place,
+    place: ServerQuery,
     /// The digest of the difference that the user saw.
     digest: String,
 }
@@ -139,7 +139,7 @@ struct Approved {
 #[derive(Deserialize)]
 struct Tried {
     #[serde(flatten)]
-    place: Place,
+    place: ServerQuery,
     tool: String,
     arguments: Value,
 }
@@ -169,8 +169,8 @@ impl Api {
             (&Method::GET, "calls") => match parameter(query, "id") {
                 None => Ok(json!({ "calls": history.summaries() })),
                 Some(id) => {
-                    let id = id.parse().map_err(|_| Refusal::NotFound)?;
-                    let call = history.call(id).ok_or(Refusal::NotFound)?;
+                    let id = id.parse().map_err(|_| PageRefusal::NotFound)?;
+                    let call = history.call(id).ok_or(PageRefusal::NotFound)?;
                     let counted = offload(call.bytes(), || call.with_tokens(tokens));
                     Ok(json!(counted.await))
                 }
@@ -185,7 +185,7 @@ impl Api {
             (&Method::GET, "search") => self.search(query).await,
             (&Method::POST, "call") => self.try_tool(read(request)?).await,
             (&Method::GET, "tokens") => self.command(&["tokens", "--json"]).await,
-            _ => Err(Refusal::NotFound),
+            _ => Err(PageRefusal::NotFound),
         }
     }
 
@@ -254,7 +254,7 @@ impl Api {
             None => self.server(&place, action.client.as_deref()),
         };
         let server = server.filter(|it| *it.identifier() == place);
-        let server = server.ok_or(Refusal::NotFound)?;
+        let server = server.ok_or(PageRefusal::NotFound)?;
         if matches!(action.action, Action::SignIn) {
             return self.sign_in(&action.place, server).await;
         }
@@ -264,7 +264,7 @@ impl Api {
         }
         if matches!(action.action, Action::Start | Action::Restart) {
             let started = server.connect(Urgency::AskedFor, self.client()).await;
-            started.map_err(|error| Refusal::Failed(json!({ "error": error.to_string() })))?;
+            started.map_err(|error| PageRefusal::Failed(json!({ "error": error.to_string() })))?;
         }
         Ok(json!({ "done": true }))
     }
@@ -288,10 +288,10 @@ impl Api {
     }
 
     /// Begins to sign in to a server, which starts once that is done; returns the address for the browser.
-    async fn sign_in(&self, place: &Place, server: Arc<ServerHandle>) -> Answer {
-        let commands = self.commands.as_ref().ok_or(Refusal::NotFound)?;
+    async fn sign_in(&self, place: &ServerQuery, server: Arc<ServerHandle>) -> Answer {
+        let commands = self.commands.as_ref().ok_or(PageRefusal::NotFound)?;
         let arguments = ["login", "--no-browser", "--", &place.toolbox, &place.server];
-        let failed = |error: String| Refusal::Failed(json!({ "error": error }));
+        let failed = |error: String| PageRefusal::Failed(json!({ "error": error }));
         let login = commands.start(&arguments);
         let login = login.map_err(|error| failed(error.to_string()))?;
         let sign_in = SignIn::begin(login).await.map_err(failed)?;
@@ -361,7 +361,7 @@ impl Api {
     }
 
     /// Returns the difference of a server from its pins, and the digest that an approval has to name.
-    async fn difference(&self, place: &Place) -> Answer {
+    async fn difference(&self, place: &ServerQuery) -> Answer {
         let arguments = ["trust", "diff", "--json", &place.toolbox, &place.server];
         let mut document = self.command(&arguments).await?;
         let mut server = document["servers"][0].take();
@@ -376,7 +376,7 @@ impl Api {
         let now = self.difference(place).await?;
         if now["digest"] != approved.digest.as_str() {
             let error = "the server has changed since: look at the difference again";
-            return Err(Refusal::Failed(json!({ "error": error })));
+            return Err(PageRefusal::Failed(json!({ "error": error })));
         }
         let approve = ["trust", "approve", &place.toolbox, &place.server, "--yes"];
         let done = self.run(&approve).await;
@@ -388,7 +388,7 @@ impl Api {
     }
 
     async fn search(&self, query: &str) -> Answer {
-        let words = parameter(query, "q").ok_or(Refusal::NotFound)?;
+        let words = parameter(query, "q").ok_or(PageRefusal::NotFound)?;
         let arguments = [
             "search",
             "--json",
@@ -413,7 +413,7 @@ impl Api {
         let (name, json) = match outcome {
             CallOutcome::Result(json) | CallOutcome::Failure(json) => ("result", json),
             CallOutcome::Refused(json) => ("error", json),
-            CallOutcome::Arguments(error) => return Err(Refusal::Invalid(error.to_string())),
+            CallOutcome::Arguments(error) => return Err(PageRefusal::Invalid(error.to_string())),
         };
         let json: Value = serde_json::from_str(json.as_str()).unwrap_or_default();
         Ok(json!({ name: json }))
@@ -426,30 +426,35 @@ impl Api {
 
     /// Returns the document that a command prints.
     async fn command(&self, arguments: &[&str]) -> Answer {
-        let commands = self.commands.as_ref().ok_or(Refusal::NotFound)?;
-        commands.document(arguments).await.map_err(Refusal::Failed)
+        let commands = self.commands.as_ref().ok_or(PageRefusal::NotFound)?;
+        commands
+            .document(arguments)
+            .await
+            .map_err(PageRefusal::Failed)
     }
 
     /// Runs a command that prints no document.
     async fn run(&self, arguments: &[&str]) -> Answer {
-        let commands = self.commands.as_ref().ok_or(Refusal::NotFound)?;
-        let output = commands.run(arguments).await.ok_or(Refusal::NotFound)?;
+        let commands = self.commands.as_ref().ok_or(PageRefusal::NotFound)?;
+        let output = commands.run(arguments).await.ok_or(PageRefusal::NotFound)?;
         if output.is_success {
             return Ok(json!({ "done": true, "text": output.stderr }));
         }
-        Err(Refusal::Failed(json!({ "error": output.stderr.trim() })))
+        Err(PageRefusal::Failed(
+            json!({ "error": output.stderr.trim() }),
+        ))
     }
 }
 
 /// Returns the refusal of a decision about a call that does not wait.
-fn gone() -> Refusal {
+fn gone() -> PageRefusal {
     let error = "it was decided already, or its client has gone";
-    Refusal::Failed(json!({ "error": error }))
+    PageRefusal::Failed(json!({ "error": error }))
 }
 
 /// Reads the body of a request.
-fn read<'a, T: Deserialize<'a>>(request: &'a PageRequest) -> Result<T, Refusal> {
-    serde_json::from_slice(&request.body).map_err(|error| Refusal::Invalid(error.to_string()))
+fn read<'a, T: Deserialize<'a>>(request: &'a PageRequest) -> Result<T, PageRefusal> {
+    serde_json::from_slice(&request.body).map_err(|error| PageRefusal::Invalid(error.to_string()))
 }
 
 /// Returns a parameter of a query.
@@ -460,9 +465,9 @@ fn parameter(query: &str, name: &str) -> Option<String> {
         .map(|(_, value)| value.into_owned())
 }
 
-fn place(query: &str) -> Result<Place, Refusal> {
-    let get = |name| parameter(query, name).ok_or(Refusal::NotFound);
-    Ok(Place {
+fn place(query: &str) -> Result<ServerQuery, PageRefusal> {
+    let get = |name| parameter(query, name).ok_or(PageRefusal::NotFound);
+    Ok(ServerQuery {
         toolbox: get("toolbox")?,
         server: get("server")?,
     })

@@ -175,7 +175,7 @@ impl Member<'_> {
             return self.start..self.space_end(self.end);
         }
         let line_start = self.start - indent.len();
-        if !ends_line && self.stands_under_a_line_comment() {
+        if !ends_line && self.follows_a_line_comment() {
             // The brace follows on the same line, and must not become part of that comment.
             return self.start..end;
         }
@@ -196,7 +196,7 @@ impl Member<'_> {
         before.strip_suffix('\r').unwrap_or(before).len()
     }
 
-    fn stands_under_a_line_comment(&self) -> bool {
+    fn follows_a_line_comment(&self) -> bool {
         let pieces = pieces(self.text, self.after..self.start);
         let mut before = pieces.iter().rev().map(|(piece, _)| *piece);
         before.find(|piece| !matches!(piece, Piece::Space | Piece::Break))

@@ -1,8 +1,8 @@
 //! The remedies for faults.
 
 use super::{
-    Fault, KeyFault, PerUserFault, ReferenceFault, Scope, SealKeyFault, TransportFault, ValueFault,
-    alternatives,
+    Fault, KeyFault, KeyScope, PerUserFault, ReferenceFault, SealKeyFault, TransportFault,
+    ValueFault, alternatives,
 };
 
 impl Fault {
@@ -157,7 +157,7 @@ impl ReferenceFault {
 /// The remedy for an unknown key, before the list of known keys.
 const REMOVE: &str = "remove it, or begin it with `_` if it is a note; known keys:";
 
-impl Scope {
+impl KeyScope {
     /// Returns the remedy for a key that resembles no other.
     fn remedy(self, key: &str) -> String {
         match self {

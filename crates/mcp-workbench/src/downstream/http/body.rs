@@ -175,7 +175,7 @@ impl Body for RequestBody {
         let part = self.parts.iter_mut().find(|part| !part.is_empty());
         let part = part.map(std::mem::take);
         if self.is_end_stream() {
-            self.watcher.set_taken();
+            self.watcher.set_body_sent();
         }
         Poll::Ready(part.map(|part| Ok(BodyFrame::data(part))))
     }

@@ -39,7 +39,7 @@ pub(super) struct Setback {
 }
 
 /// An error status, with the content of its body.
-pub(super) struct Refusal {
+pub(super) struct HttpRefusal {
     pub(super) setback: Setback,
     /// The body, if it is a JSON-RPC message.
     pub(super) message: Option<Message>,
@@ -65,7 +65,11 @@ pub(super) fn without_response(
 }
 
 /// Returns the fault of a response with an error status.
-pub(super) async fn refusal(response: Response, had_session: bool, secrets: &Secrets) -> Refusal {
+pub(super) async fn refusal(
+    response: Response,
+    had_session: bool,
+    secrets: &Secrets,
+) -> HttpRefusal {
     let status = response.status();
     let content_type = content_type(&response, secrets);
     let retry_after = retry_after(&response);
@@ -88,7 +92,7 @@ pub(super) async fn refusal(response: Response, had_session: bool, secrets: &Sec
         },
     };
     let outcome = outcome_of(status);
-    Refusal {
+    HttpRefusal {
         setback: Setback { fault, outcome },
         message,
     }

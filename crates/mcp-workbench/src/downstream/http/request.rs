@@ -11,7 +11,7 @@ use super::{
     body::{BacklogShare, SendState},
     client::Response as HttpResponse,
     exchange::{Outgoing, PostError, ReplyBody, post, reply},
-    fault::{Refusal, Setback, not_modern},
+    fault::{HttpRefusal, Setback, not_modern},
     modern,
     peer::{Handshake, HandshakeStage, Peer, PeerEvent, Route, SESSION_ID},
     stream::ResumableStream,
@@ -297,7 +297,7 @@ impl RequestTask {
                         self.peer.pass_on(message, Origin::Request(self.id)).await;
                         Ok(())
                     }
-                    message => Err(PostError::Refusal(Refusal { message, ..refusal })),
+                    message => Err(PostError::Refusal(HttpRefusal { message, ..refusal })),
                 };
             }
             posted => posted?,

@@ -122,7 +122,7 @@ impl Refresh {
     }
 
     /// Begins the next reading at once: a call waits for it, so the pause between readings would only delay the call.
-    pub(crate) fn hasten(&mut self, now: Instant) {
+    pub(crate) fn list_now(&mut self, now: Instant) {
         if self.is_outdated && !self.is_reading() {
             self.due = Some(now);
         }

@@ -18,13 +18,13 @@ use crate::sync::lock;
 
 /// All open connections of a listener.
 pub(super) struct Connections {
-    table: Mutex<Table>,
+    table: Mutex<ConnectionTable>,
     /// The moment that the clocks of all connections count from.
     epoch: Instant,
 }
 
 #[derive(Default)]
-struct Table {
+struct ConnectionTable {
     /// Counts connections, so that older ones have smaller numbers.
     newest: u64,
     guests: BTreeMap<u64, Entry>,
@@ -46,7 +46,7 @@ impl Entry {
     }
 }
 
-impl Table {
+impl ConnectionTable {
     /// Closes the admitted connection that has waited longest for its client to send a request. Returns false if there
     /// is none.
     fn close_idlest(&mut self) -> bool {
@@ -121,7 +121,7 @@ impl Connections {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, ConnectionTable> {
         lock(&self.table)
     }
 }

@@ -41,7 +41,7 @@ use crate::{
         connection::Connection,
         modern,
         output::ClientOutput,
-        replica::{Place, Replica},
+        replica::{HandleOwner, Replica},
         unreadable::refusal_frame,
     },
     wire::{CallOutline, Message},
@@ -522,10 +522,10 @@ async fn take_get(endpoint: &Endpoint, caller: Caller<'_>) -> Result<Response, R
     }
     let handle = stream.ok_or(Refusal::UnknownEvent)?;
     match endpoint.replica.place(SealPurpose::Stream, handle) {
-        Some(Place::Here(stream)) if stream == id.stream => {
+        Some(HandleOwner::Here(stream)) if stream == id.stream => {
             events(&session, stream, Some(id.number), Some(handle.to_owned()))
         }
-        Some(Place::Elsewhere(elsewhere)) => {
+        Some(HandleOwner::Elsewhere(elsewhere)) => {
             let about = elsewhere.about.clone();
             let taken = forward_to(
                 &endpoint.replica,

@@ -83,7 +83,7 @@ pub(super) struct Stream {
     pub(super) unsent_from: u64,
     /// True if no more events will be added.
     pub(super) ended: bool,
-    pub(super) reader: Option<Reader>,
+    pub(super) reader: Option<ReaderRegistration>,
     /// The requests that it answers, as long as it has not ended.
     in_flight: Option<InFlight>,
 }
@@ -116,7 +116,7 @@ impl Event {
     }
 }
 
-pub(super) struct Reader {
+pub(super) struct ReaderRegistration {
     pub(super) serial: u64,
     pub(super) waker: Option<Waker>,
 }
@@ -143,7 +143,7 @@ impl Stream {
     }
 
     pub(super) fn wait(&mut self, serial: u64, context: &Context<'_>) {
-        self.reader = Some(Reader {
+        self.reader = Some(ReaderRegistration {
             serial,
             waker: Some(context.waker().clone()),
         });

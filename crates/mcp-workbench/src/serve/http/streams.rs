@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::{
     limits::ENDED_STREAM_TTL,
     quotas::InFlight,
-    stream_state::{Event, Reader, Retention, Stream, StreamsState},
+    stream_state::{Event, ReaderRegistration, Retention, Stream, StreamsState},
     unread::{StoredBytes, UnreadBudget},
 };
 use crate::{sync::lock, wire::Frame};
@@ -276,7 +276,7 @@ impl Streams {
             return Attachment::Over;
         }
         stream.wake();
-        stream.reader = Some(Reader {
+        stream.reader = Some(ReaderRegistration {
             serial,
             waker: None,
         });

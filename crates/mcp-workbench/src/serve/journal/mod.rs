@@ -77,12 +77,12 @@ impl JournalFiles {
 
 /// The journal of one client.
 pub(crate) struct Journal {
-    state: Mutex<State>,
+    state: Mutex<JournalState>,
     make: MakeFile,
     pass_on: PassOn,
 }
 
-struct State {
+struct JournalState {
     files: JournalFiles,
     /// The other end of the pipe of the files.
     recent: Option<Recent>,
@@ -110,7 +110,7 @@ impl Journal {
         replay: &Replay,
         stream: &ClientStream,
     ) -> io::Result<Self> {
-        let mut state = State::of(&make, replay)?;
+        let mut state = JournalState::of(&make, replay)?;
         if let Some((reader, recent)) = Recent::beside(stream) {
             state.files.recent = Some(reader);
             state.recent = Some(recent);
@@ -159,11 +159,11 @@ impl Journal {
     }
 
     /// Replaces the files by ones that hold only what a new host needs. The old ones stay in use if that fails.
-    fn compact(&self, state: &mut State) {
+    fn compact(&self, state: &mut JournalState) {
         match state.compacted(&self.make) {
             Ok(compacted) if (self.pass_on)(&compacted.files) => {
                 let recent = state.recent.take();
-                *state = State {
+                *state = JournalState {
                     recent,
                     ..compacted
                 };
@@ -174,12 +174,12 @@ impl Journal {
         state.compact_at = MIN_COMPACTED_BYTES.max(2 * (state.taken + state.recorded));
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, JournalState> {
         lock(&self.state)
     }
 }
 
-impl State {
+impl JournalState {
     /// Makes the files of a journal that says what a replay says.
     fn of(make: &MakeFile, replay: &Replay) -> io::Result<Self> {
         let (mut input, mut output) = (make()?, make()?);

@@ -67,7 +67,7 @@ pub(super) fn read(schema: Option<&RawJson>) -> Members {
     let Some(schema) = schema else {
         return Members::default();
     };
-    let mut reader = Reader {
+    let mut reader = SchemaReader {
         root: schema,
         parts_left: MAX_PARTS,
     };
@@ -80,13 +80,13 @@ pub(super) fn read(schema: Option<&RawJson>) -> Members {
     members
 }
 
-struct Reader<'a> {
+struct SchemaReader<'a> {
     /// The root of local references.
     root: &'a RawJson,
     parts_left: usize,
 }
 
-impl Reader<'_> {
+impl SchemaReader<'_> {
     /// Returns a schema with everything that it references or combines with `allOf`: all of them apply to a value.
     fn parts(&mut self, schema: &RawJson) -> Vec<RawJson> {
         let mut parts = Vec::new();

@@ -61,13 +61,13 @@ struct Granted {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ScopedTool {
     server: u64,
-    scope: Scope,
+    scope: ConsentScope,
     tool: ToolName,
 }
 
 /// The scope of a consent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Scope {
+enum ConsentScope {
     /// A run of a script, until it ends.
     Run(Arc<str>),
     /// A client with a session, until it disconnects.
@@ -78,20 +78,20 @@ enum Scope {
 
 /// The scopes that a client can be offered.
 struct Scopes {
-    run: Option<Scope>,
-    session: Option<Scope>,
+    run: Option<ConsentScope>,
+    session: Option<ConsentScope>,
 }
 
 impl Scopes {
     fn of(client: &dyn ClientHandle) -> Self {
         let session = match (client.own_era(), client.principal()) {
-            (Era::Legacy, _) => Some(Scope::Client(client.id())),
+            (Era::Legacy, _) => Some(ConsentScope::Client(client.id())),
             // A stateless request of an anonymous client has no session.
             (Era::Modern, Principal::Anybody) => None,
-            (Era::Modern, principal) => Some(Scope::Principal(principal)),
+            (Era::Modern, principal) => Some(ConsentScope::Principal(principal)),
         };
         Self {
-            run: client.script_run().map(Scope::Run),
+            run: client.script_run().map(ConsentScope::Run),
             session,
         }
     }
@@ -104,7 +104,7 @@ impl Scopes {
     }
 
     /// Returns the scope that the user has chosen; `None` for a single call.
-    fn chosen(self, approval: Approval) -> Option<Scope> {
+    fn chosen(self, approval: Approval) -> Option<ConsentScope> {
         match approval {
             Approval::Once => None,
             Approval::Run => self.run,
@@ -281,15 +281,15 @@ impl Consents {
 
     /// Removes the consents of a client that has gone.
     pub(in crate::workbench) fn forget(&self, client: ClientId) {
-        self.forget_scope(&Scope::Client(client));
+        self.forget_scope(&ConsentScope::Client(client));
     }
 
     /// Removes the consents of a run that has ended.
     pub(in crate::workbench) fn forget_run(&self, run: &Arc<str>) {
-        self.forget_scope(&Scope::Run(Arc::clone(run)));
+        self.forget_scope(&ConsentScope::Run(Arc::clone(run)));
     }
 
-    fn forget_scope(&self, gone: &Scope) {
+    fn forget_scope(&self, gone: &ConsentScope) {
         self.state().tools.retain(|it, _| it.scope != *gone);
     }
 
@@ -366,7 +366,7 @@ impl AskedTool {
         }
     }
 
-    fn in_scope(&self, server: &ServerHandle, scope: Scope) -> ScopedTool {
+    fn in_scope(&self, server: &ServerHandle, scope: ConsentScope) -> ScopedTool {
         ScopedTool {
             server: server.number(),
             scope,

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Opens a toolbox, and offers the user to sign in to the servers that want it, one after the other.
-pub(in crate::workbench) async fn open_signing_in(
+pub(in crate::workbench) async fn open_with_sign_in(
     workbench: &Workbench,
     toolbox: &Toolbox,
     client: &Arc<dyn ClientHandle>,

@@ -10,7 +10,7 @@ use super::{
     budget::{RESULT_KEY, addresses},
 };
 use crate::{
-    budget::{Address, NotSelectable, Selection, View, with_remark},
+    budget::{Address, MetaMember, NotSelectable, Selection, View, with_remark},
     config::MetaTool,
     jq::Filter,
     workbench::{
@@ -77,7 +77,13 @@ pub(super) async fn apply(run: &Run, filter: &Filter, result: RawJson) -> RawJso
         about.extend(addresses(&stored));
     }
     let about = RawJson::of(&about);
-    selection.compose(&[&output, &notice], (RESULT_KEY, &about))
+    selection.compose(
+        &[&output, &notice],
+        MetaMember {
+            key: RESULT_KEY,
+            value: &about,
+        },
+    )
 }
 
 /// Returns the notice for the model: how much there is, and how to read it.
@@ -95,5 +101,12 @@ fn notice(workbench: &Workbench, stored: &StoredResult, characters: usize) -> St
 fn refused(result: &RawJson, why: &str) -> RawJson {
     let remark = format!("[select was not applied: {why}. This is the whole result.]");
     let about = RawJson::of(&json!({ "select_error": why }));
-    with_remark(result, &remark, (RESULT_KEY, &about))
+    with_remark(
+        result,
+        &remark,
+        MetaMember {
+            key: RESULT_KEY,
+            value: &about,
+        },
+    )
 }

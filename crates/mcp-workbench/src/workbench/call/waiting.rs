@@ -139,7 +139,7 @@ async fn resolve(
                 }
                 return Ok((server, call));
             }
-            Ok(lookup) => wait_signing_in(run, &workbench, lookup).await,
+            Ok(lookup) => wait_with_sign_in(run, &workbench, lookup).await,
             Err(error) => Err(error),
         };
         if let Err(error) = waited {
@@ -165,7 +165,7 @@ fn begin_operation(run: &mut Run, call: &mut Call) {
     }
 }
 
-async fn wait_signing_in(
+async fn wait_with_sign_in(
     run: &mut Run,
     workbench: &Workbench,
     lookup: Lookup,

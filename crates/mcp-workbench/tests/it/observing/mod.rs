@@ -7,7 +7,7 @@ mod logging;
 mod metrics;
 mod page;
 mod refused;
-mod signing_in;
+mod sign_in;
 mod steering;
 
 use std::process::Output;
