@@ -446,8 +446,9 @@ impl ClientCapabilities {
             (EXTENSIONS, self.extensions()),
             (EXPERIMENTAL, self.object(EXPERIMENTAL)),
         ];
-        let others = others.into_iter();
-        let others = others.filter_map(|(name, value)| Some((name, value?)));
+        let others = others
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)));
         let text = questions
             .chain(others)
             .fold(ObjectText::new(), |text, (name, value)| {

@@ -85,8 +85,11 @@ pub(super) fn run(
     arguments: &RunArguments,
     environment: &Environment,
 ) -> CommandResult {
-    let code = arguments.file.as_deref();
-    let code = code.map(|file| read(file, environment)).transpose()?;
+    let code = arguments
+        .file
+        .as_deref()
+        .map(|file| read(file, environment))
+        .transpose()?;
     let mut config = load_configuration(config, environment)?.config;
     choose_toolbox(&mut config, arguments.toolbox.as_deref())?;
     config.tool_mode = ToolMode::Proxy;

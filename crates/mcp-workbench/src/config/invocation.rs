@@ -43,8 +43,7 @@ impl Invocation {
         tool: Option<&str>,
     ) -> String {
         let names = [place.toolbox.as_str(), place.server.as_str()];
-        let names = names.into_iter().chain(tool).map(quoted);
-        let names: Vec<String> = names.collect();
+        let names: Vec<String> = names.into_iter().chain(tool).map(quoted).collect();
         self.command(&format!("{words} {}", names.join(" ")))
     }
 }

@@ -45,8 +45,13 @@ impl Permissions {
     /// `*` is never returned.
     pub fn unmatched<'a, 'b>(&'a self, tools: impl Iterator<Item = &'b str>) -> Vec<&'a str> {
         let tools: Vec<&str> = tools.collect();
-        let rules = self.allow.iter().flatten().chain(&self.ask);
-        let rules = rules.chain(&self.deny).chain(self.code.iter().flatten());
+        let rules = self
+            .allow
+            .iter()
+            .flatten()
+            .chain(&self.ask)
+            .chain(&self.deny)
+            .chain(self.code.iter().flatten());
         let unmatched = rules.filter(|rule| match &rule.target {
             Target::Name(glob) => {
                 !glob.is_everything() && !tools.iter().any(|tool| glob.matches(tool))

@@ -222,8 +222,10 @@ impl Resolver<'_> {
         let remote = self.remote(&mut variables, raw);
         let filters = self.filters(&mut variables, raw);
         let result_select = self.result_select(&mut variables, raw);
-        let permissions = raw.permissions.as_ref();
-        let permissions = permissions.map(|it| self.permissions(&mut variables, it));
+        let permissions = raw
+            .permissions
+            .as_ref()
+            .map(|it| self.permissions(&mut variables, it));
         let kind = self.kind(&mut variables, raw);
         let transport = if variables.unset.is_empty() {
             match kind? {

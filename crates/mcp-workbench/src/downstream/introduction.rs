@@ -79,8 +79,9 @@ impl ServerFamily {
 impl Introduction {
     /// Reads the result of `initialize`, or of `server/discover`.
     pub(crate) fn of(result: &RawJson, era: Era) -> Self {
-        let instructions = result.member("instructions");
-        let instructions = instructions.and_then(|it| Some(it.as_text()?.into_owned()));
+        let instructions = result
+            .member("instructions")
+            .and_then(|it| Some(it.as_text()?.into_owned()));
         let left_out = instructions.as_deref().and_then(left_out);
         let instructions = instructions.filter(|text| !text.is_empty() && left_out.is_none());
         let declared = result.member("capabilities");
@@ -88,8 +89,9 @@ impl Introduction {
             let capability = declared.as_ref()?.member(name)?;
             (capability.kind() == Kind::Object).then_some(capability)
         };
-        let families = ServerFamily::ALL.into_iter();
-        let families = families.filter(|family| capability(family.capability()).is_some());
+        let families = ServerFamily::ALL
+            .into_iter()
+            .filter(|family| capability(family.capability()).is_some());
         let subscribe = capability("resources").and_then(|it| it.member("subscribe"));
         Self {
             revision: revision(result, era),
@@ -143,9 +145,11 @@ impl DeclaredExtensions {
 
 /// Returns the members of a capability, without tasks, as far as they are within bounds.
 fn settings(capability: Option<&RawJson>) -> IndexMap<String, String> {
-    let members = capability.and_then(RawJson::members);
-    let members = members.unwrap_or_default().into_iter();
-    let members = members.filter(|member| member.key != TASKS_EXTENSION);
+    let members = capability
+        .and_then(RawJson::members)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|member| member.key != TASKS_EXTENSION);
     let mut left = MAX_EXTENSION_BYTES;
     let members = members.take(MAX_EXTENSIONS).filter(|member| {
         let size = member.key.len() + member.value.as_bytes().len();

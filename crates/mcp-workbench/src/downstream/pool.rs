@@ -128,8 +128,10 @@ impl Pool {
     ) -> Self {
         let tasks = TaskTracker::new();
         let sealer = Sealer::new(config.seal.as_ref());
-        let store = config.store.as_ref();
-        let store = store.map(|address| Store::connect(address, sealer.clone()));
+        let store = config
+            .store
+            .as_ref()
+            .map(|address| Store::connect(address, sealer.clone()));
         let shutdown = Arc::new(Shutdown::default());
         let processes = ProcessTable::new(tasks.clone());
         let pins = Arc::new(Pins::new(config));

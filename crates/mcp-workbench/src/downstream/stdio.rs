@@ -306,9 +306,10 @@ fn command(launch: &StdioLaunch, variables: Variables) -> Result<Command, Connec
         return Err(ConnectError::DirectoryNotFound(launch.cwd.clone()));
     }
     let path = variables.get(std::ffi::OsStr::new("PATH"));
-    let program = find_program(&launch.command, path.map(AsRef::as_ref));
-    let program = program.ok_or_else(|| ConnectError::CommandNotFound {
-        command: launch.command.clone(),
+    let program = find_program(&launch.command, path.map(AsRef::as_ref)).ok_or_else(|| {
+        ConnectError::CommandNotFound {
+            command: launch.command.clone(),
+        }
     })?;
     let mut command = Command::new(program);
     command

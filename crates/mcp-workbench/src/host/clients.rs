@@ -122,8 +122,7 @@ impl Clients {
     /// Describes all clients.
     pub(super) fn status(&self) -> Vec<ClientStatus> {
         let table = self.table();
-        let clients = table.clients.iter();
-        let clients = clients.map(|(number, it)| {
+        let clients = table.clients.iter().map(|(number, it)| {
             let attached = it.attached.upgrade();
             let name = attached.as_ref().and_then(|it| it.identity().name.clone());
             ClientStatus {

@@ -196,8 +196,10 @@ pub(crate) fn hosts(environment: &Environment) -> Vec<HostFolder> {
 
 /// Returns the folder of all hosts of the user, and creates it.
 fn root(environment: &Environment) -> Result<PathBuf, PlaceError> {
-    let set = environment.variable("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let set = set.filter(|folder| folder.is_absolute());
+    let set = environment
+        .variable("XDG_RUNTIME_DIR")
+        .map(PathBuf::from)
+        .filter(|folder| folder.is_absolute());
     // A client that removes the variable must find the same host.
     let user = rustix::process::getuid().as_raw();
     let usual = PathBuf::from(format!("/run/user/{user}"));
@@ -208,9 +210,11 @@ fn root(environment: &Environment) -> Result<PathBuf, PlaceError> {
             runtime.join(FOLDER)
         }
         None => {
-            let temporary = environment.variable("TMPDIR").map(PathBuf::from);
-            let temporary = temporary.filter(|folder| folder.is_absolute());
-            let temporary = temporary.unwrap_or_else(|| PathBuf::from("/tmp"));
+            let temporary = environment
+                .variable("TMPDIR")
+                .map(PathBuf::from)
+                .filter(|folder| folder.is_absolute())
+                .unwrap_or_else(|| PathBuf::from("/tmp"));
             check_parent(&temporary)?;
             temporary.join(format!("{FOLDER}-{user}"))
         }

@@ -52,8 +52,11 @@ pub(super) fn named(server: &Server) -> impl Iterator<Item = (&str, PathBuf)> {
         Transport::Remote(_) | Transport::Unset(_) => None,
     };
     launch.into_iter().flat_map(|launch| {
-        let command = server.written.command.as_deref();
-        let command = command.map(|written| (written, launch.command.as_str()));
+        let command = server
+            .written
+            .command
+            .as_deref()
+            .map(|written| (written, launch.command.as_str()));
         let command = command.filter(|(_, command)| Path::new(command).is_absolute());
         let arguments = launch
             .args_as_written

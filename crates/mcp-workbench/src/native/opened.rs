@@ -185,8 +185,9 @@ impl OpenLists {
         params: &RawJson,
         context: CallContext,
     ) -> Answered {
-        let reference = params.member("ref");
-        let reference = reference.ok_or_else(|| NativeError::invalid("ref: Required"))?;
+        let reference = params
+            .member("ref")
+            .ok_or_else(|| NativeError::invalid("ref: Required"))?;
         let (key, route) = if let Ok(uri) = required(&reference, "uri") {
             // A completion names the template itself, not a URI that matches it.
             let templates = self
@@ -357,8 +358,10 @@ async fn relay(
     route: &OpenRoute,
     context: CallContext,
 ) -> Answered {
-    let server = servers.iter().find(|it| it.identifier == route.server);
-    let server = server.ok_or(NativeError::NotOffered)?;
+    let server = servers
+        .iter()
+        .find(|it| it.identifier == route.server)
+        .ok_or(NativeError::NotOffered)?;
     let call = Call {
         request: CallRequest::Relayed {
             method,

@@ -62,8 +62,10 @@ impl ParkedTable {
     /// questions, and a forgotten call must not block a new one.
     fn insert(&mut self, parked: Parked) -> (u64, Option<Parked>) {
         let principal = parked.exchange.principal;
-        let same = self.exchanges.iter();
-        let same = same.filter(|(_, it)| it.exchange.principal == principal);
+        let same = self
+            .exchanges
+            .iter()
+            .filter(|(_, it)| it.exchange.principal == principal);
         let handles: Vec<u64> = same.map(|(handle, _)| *handle).collect();
         let oldest = handles.iter().min().filter(|_| handles.len() >= MAX_PARKED);
         let displaced = oldest.and_then(|oldest| self.exchanges.remove(oldest));
@@ -124,8 +126,10 @@ impl ParkedCalls {
             return None;
         };
         let mut table = self.table();
-        let parked = table.exchanges.get_mut(&handle);
-        let parked = parked.filter(|it| it.exchange.principal == principal)?;
+        let parked = table
+            .exchanges
+            .get_mut(&handle)
+            .filter(|it| it.exchange.principal == principal)?;
         parked.until = Instant::now() + PARKING_TIMEOUT;
         Some(Arc::clone(&parked.exchange))
     }

@@ -111,8 +111,9 @@ pub(crate) fn render_matching(
         failures: &opened.failures,
         detail,
     };
-    let tools = matching[..fitting].iter();
-    let tools = tools.map(|(server, tool)| (server, *tool));
+    let tools = matching[..fitting]
+        .iter()
+        .map(|(server, tool)| (server, *tool));
     text_result(&render_text(&shown, tools))
 }
 

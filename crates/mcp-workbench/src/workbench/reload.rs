@@ -163,8 +163,10 @@ fn next(
         };
         toolboxes.insert(name.clone(), next);
     }
-    let gone = before.toolboxes.keys();
-    let gone = gone.filter(|name| !toolboxes.contains_key(*name));
+    let gone = before
+        .toolboxes
+        .keys()
+        .filter(|name| !toolboxes.contains_key(*name));
     changes.removed = gone.cloned().collect();
     let stayed = |names: &IndexMap<ToolboxName, Arc<Toolbox>>| -> Vec<ToolboxName> {
         let both = |name: &&ToolboxName| {

@@ -213,8 +213,9 @@ pub(crate) async fn find_result(
         tracing::warn!("failed to read a result of another replica: {error}");
         PageError::Unreachable
     })?;
-    let shared = text.and_then(|text| serde_json::from_slice::<SharedResult>(&text).ok());
-    let shared = shared.ok_or(PageError::Gone)?;
+    let shared = text
+        .and_then(|text| serde_json::from_slice::<SharedResult>(&text).ok())
+        .ok_or(PageError::Gone)?;
     Ok(Arc::new(shared.into_result(&address.id, owner)))
 }
 
@@ -332,8 +333,10 @@ impl Results {
     fn find(&self, address: &Address, owner: Owner) -> Result<Arc<StoredResult>, PageError> {
         let mut store = self.store();
         store.remove_expired(Instant::now(), self.bounds.age);
-        let found = store.by_id.get(&address.id);
-        let found = found.filter(|(_, result)| result.owner == owner);
+        let found = store
+            .by_id
+            .get(&address.id)
+            .filter(|(_, result)| result.owner == owner);
         found
             .map(|(_, result)| Arc::clone(result))
             .ok_or(PageError::Gone)

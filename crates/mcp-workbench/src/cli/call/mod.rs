@@ -137,8 +137,12 @@ pub(super) fn run(
         Err(error) => return Ok(wrong_arguments(&error)),
     };
     // Everything that can fail is checked before the call, which may have side effects.
-    let filter = arguments.select.as_deref().map(Filter::new).transpose();
-    let filter = filter.map_err(CallCommandError::from)?;
+    let filter = arguments
+        .select
+        .as_deref()
+        .map(Filter::new)
+        .transpose()
+        .map_err(CallCommandError::from)?;
     let target = arguments
         .output
         .as_deref()

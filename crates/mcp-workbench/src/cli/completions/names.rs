@@ -67,8 +67,10 @@ impl Names {
 
     /// Returns the toolbox that is typed already, or all of them.
     fn chosen(&self) -> impl Iterator<Item = &Toolbox> {
-        let toolboxes = self.config().into_iter();
-        let toolboxes = toolboxes.flat_map(|config| config.toolboxes.values());
+        let toolboxes = self
+            .config()
+            .into_iter()
+            .flat_map(|config| config.toolboxes.values());
         let chosen = self.toolbox.as_deref();
         toolboxes
             .filter(move |it| chosen.is_none_or(|name| name == it.name.as_str()))
@@ -76,8 +78,10 @@ impl Names {
     }
 
     fn toolboxes(&self) -> Vec<CompletionCandidate> {
-        let toolboxes = self.config().into_iter();
-        let toolboxes = toolboxes.flat_map(|config| config.toolboxes.values());
+        let toolboxes = self
+            .config()
+            .into_iter()
+            .flat_map(|config| config.toolboxes.values());
         let candidates = toolboxes.filter_map(|toolbox| {
             let help = visible(&toolbox.description).into_owned();
             Some(candidate(toolbox.name.as_str())?.help(Some(help.into())))

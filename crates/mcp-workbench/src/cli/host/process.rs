@@ -99,8 +99,8 @@ pub(super) fn waiting(
     let place = HostFolder::of(&config, environment).map_err(|error| error.to_string())?;
     let needed = environment.needed_by(loaded);
     let fingerprint = loaded.fingerprint.to_text();
-    let attach = Attach::of_process(&config, &needed, fingerprint);
-    let attach = attach.ok_or("a path or a variable is not UTF-8 text")?;
+    let attach = Attach::of_process(&config, &needed, fingerprint)
+        .ok_or("a path or a variable is not UTF-8 text")?;
     let ServedPart { client, native } = part.clone();
     let attach = Attach {
         client,
@@ -200,8 +200,8 @@ fn options(
         place,
         config,
         load: Box::new(move |attach| {
-            let loaded = load_file_again(&file, &attach.environment());
-            let mut loaded = loaded.map_err(|error| error.to_string())?;
+            let mut loaded =
+                load_file_again(&file, &attach.environment()).map_err(|error| error.to_string())?;
             let config = part(attach).of(loaded.config);
             loaded.config = config.map_err(|error| error.to_string())?;
             if let Some(only) = &attach.only {

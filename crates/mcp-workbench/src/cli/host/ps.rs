@@ -231,8 +231,10 @@ fn server_text(server: &ServerStatus) -> String {
     parts.push(format!("{} restarts", server.restarts));
     let clients: Vec<String> = server.clients.iter().map(|it| format!("#{it}")).collect();
     parts.push(format!("clients {}", clients.join(" ")));
-    let apart = server.apart.as_deref();
-    let apart = apart.map(|reason| format!("; not shared: {}", visible(reason)));
+    let apart = server
+        .apart
+        .as_deref()
+        .map(|reason| format!("; not shared: {}", visible(reason)));
     format!("{name}: {}{}", parts.join(", "), apart.unwrap_or_default())
 }
 

@@ -119,8 +119,9 @@ impl HostSession {
 
     /// Cancels the request that was sent last.
     pub(in crate::cli) async fn cancel(&mut self) {
-        let params = ObjectText::new().member("requestId", &self.requests);
-        let params = params.finish();
+        let params = ObjectText::new()
+            .member("requestId", &self.requests)
+            .finish();
         let cancelled = wire::notification("notifications/cancelled", Some(&params));
         // A host that has ended has cancelled it already.
         let _ = self.send(&cancelled).await;

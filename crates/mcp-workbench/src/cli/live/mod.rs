@@ -118,8 +118,9 @@ pub(super) fn run(
             show(shown, &get("/ui/api/approvals")?, |it| approvals(it, style));
         }
         LiveCommand::Decide { id, decision } => {
-            let word = decision.to_possible_value();
-            let word = word.map(|it| it.get_name().to_owned());
+            let word = decision
+                .to_possible_value()
+                .map(|it| it.get_name().to_owned());
             post("/ui/api/approvals", &json!({ "id": id, "decision": word }))?;
         }
         LiveCommand::Metrics => {

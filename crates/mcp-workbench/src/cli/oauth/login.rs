@@ -89,8 +89,9 @@ async fn sign_in(
         },
     };
     let port = account.callback_port();
-    let listener = Listener::bind(port).await;
-    let mut listener = listener.map_err(|error| LoginError::Port { port, error })?;
+    let mut listener = Listener::bind(port)
+        .await
+        .map_err(|error| LoginError::Port { port, error })?;
     output::remark(&format!("looking up how to sign in to {server}"));
     let begun = SignIn::begin(account, listener.redirect_uri(), None).await;
     let attempt = begun.map_err(failed)?;

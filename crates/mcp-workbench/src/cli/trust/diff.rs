@@ -91,9 +91,10 @@ pub(super) fn run(
     let subject = Subject::load(config, chosen, environment)?;
     let (pins, mut servers) = subject.examine(|subject, it| !subject.is_barred(it), environment)?;
     let chosen = &choose_tool(&mut servers, chosen)?;
-    let differences = servers.iter();
-    let differences = differences.map(|it| ServerDifference::of(it, &pins, chosen));
-    let differences: Vec<ServerDifference> = differences.collect();
+    let differences: Vec<ServerDifference> = servers
+        .iter()
+        .map(|it| ServerDifference::of(it, &pins, chosen))
+        .collect();
     let differs = differences.iter().any(ServerDifference::differs);
     if arguments.json {
         output::json(&json!({ "servers": differences }));

@@ -217,8 +217,10 @@ impl StartOutcome {
             Ok(list) => list,
             Err(error) => return Self::Failed(error.to_string()),
         };
-        let skills = list.skills.iter();
-        let skills = skills.map(|skill| (skill.uri.clone(), canonical(&skill.entry)));
+        let skills = list
+            .skills
+            .iter()
+            .map(|skill| (skill.uri.clone(), canonical(&skill.entry)));
         let texts: Vec<(String, String)> = list
             .tools()
             .iter()

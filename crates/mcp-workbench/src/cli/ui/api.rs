@@ -253,8 +253,9 @@ impl Api {
             Some(number) => self.instance(number),
             None => self.server(&place, action.client.as_deref()),
         };
-        let server = server.filter(|it| *it.identifier() == place);
-        let server = server.ok_or(PageRefusal::NotFound)?;
+        let server = server
+            .filter(|it| *it.identifier() == place)
+            .ok_or(PageRefusal::NotFound)?;
         if matches!(action.action, Action::SignIn) {
             return self.sign_in(&action.place, server).await;
         }
@@ -292,8 +293,9 @@ impl Api {
         let commands = self.commands.as_ref().ok_or(PageRefusal::NotFound)?;
         let arguments = ["login", "--no-browser", "--", &place.toolbox, &place.server];
         let failed = |error: String| PageRefusal::Failed(json!({ "error": error }));
-        let login = commands.start(&arguments);
-        let login = login.map_err(|error| failed(error.to_string()))?;
+        let login = commands
+            .start(&arguments)
+            .map_err(|error| failed(error.to_string()))?;
         let sign_in = SignIn::begin(login).await.map_err(failed)?;
         let address = sign_in.address.clone();
         let ended = CancellationToken::new();
@@ -316,23 +318,27 @@ impl Api {
     }
 
     fn approvals(&self) -> Value {
-        let approvals = self.workbench().approvals().list().into_iter();
-        let approvals = approvals.map(|(id, call)| {
-            let secrets = self.workbench().observed().secrets();
-            json!({
-                "id": id,
-                "toolbox": call.tool.toolbox.as_str(),
-                "server": call.tool.server.as_str(),
-                "tool": call.tool.tool.as_str(),
-                // Text, so that every digit and every hidden character is shown.
-                "arguments": visible(&secrets.redact(call.arguments.as_str())),
-                "reason": call.reason,
-                "client": call.client.name,
-                "since": moment(call.since),
-                "can_hold_for_session": call.has_session,
-                "can_hold_always": call.is_unlisted,
-            })
-        });
+        let approvals = self
+            .workbench()
+            .approvals()
+            .list()
+            .into_iter()
+            .map(|(id, call)| {
+                let secrets = self.workbench().observed().secrets();
+                json!({
+                    "id": id,
+                    "toolbox": call.tool.toolbox.as_str(),
+                    "server": call.tool.server.as_str(),
+                    "tool": call.tool.tool.as_str(),
+                    // Text, so that every digit and every hidden character is shown.
+                    "arguments": visible(&secrets.redact(call.arguments.as_str())),
+                    "reason": call.reason,
+                    "client": call.client.name,
+                    "since": moment(call.since),
+                    "can_hold_for_session": call.has_session,
+                    "can_hold_always": call.is_unlisted,
+                })
+            });
         json!({ "approvals": approvals.collect::<Vec<_>>() })
     }
 
@@ -355,8 +361,9 @@ impl Api {
             // A configuration that allows the tool also holds after a restart.
             self.run(&[&["allow"], &place[..]].concat()).await?;
         }
-        let call = approvals.decide(decided.id, decision);
-        let call = call.map_err(|NotPending| gone())?;
+        let call = approvals
+            .decide(decided.id, decision)
+            .map_err(|NotPending| gone())?;
         Ok(json!({ "done": true, "tool": call.tool.tool.as_str() }))
     }
 

@@ -119,8 +119,11 @@ fn missing(scopes: &[String]) -> String {
     if scopes.is_empty() {
         return String::new();
     }
-    let shown = scopes.iter().take(MAX_SCOPES);
-    let shown: Vec<String> = shown.map(|it| format!("'{}'", visible(it))).collect();
+    let shown: Vec<String> = scopes
+        .iter()
+        .take(MAX_SCOPES)
+        .map(|it| format!("'{}'", visible(it)))
+        .collect();
     let more = match scopes.len().saturating_sub(MAX_SCOPES) {
         0 => String::new(),
         more => format!(" and {more} more"),

@@ -169,8 +169,9 @@ fn is_about_session(status: u16, message: Option<&Message>) -> bool {
     let Answer::Error(error) = &response.answer else {
         return status == 404;
     };
-    let words = error.member("message");
-    let words = words.and_then(|it| Some(it.as_text()?.to_lowercase()));
+    let words = error
+        .member("message")
+        .and_then(|it| Some(it.as_text()?.to_lowercase()));
     // An error with an id is about that request.
     let general = response.id.is_none();
     status == 404 || (general && words.is_some_and(|words| words.contains("session")))

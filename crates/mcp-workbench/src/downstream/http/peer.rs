@@ -311,8 +311,10 @@ impl Peer {
         loop {
             let all = [&*agreed.headers, &headers, &token.headers()];
             let body = MessageBody::empty();
-            let sent = self.client.send(target.clone(), Method::GET, &all, body);
-            let sent = sent.await;
+            let sent = self
+                .client
+                .send(target.clone(), Method::GET, &all, body)
+                .await;
             let response = sent.map_err(NoResponse::Send)?;
             match token.judge(&response).await {
                 TokenVerdict::Other => return Ok(response),

@@ -59,8 +59,10 @@ impl ToolList {
         {
             return Arc::clone(self);
         }
-        let withheld = self.withheld.iter();
-        let withheld = withheld.filter(|it| it.cause != Cause::NotPermitted);
+        let withheld = self
+            .withheld
+            .iter()
+            .filter(|it| it.cause != Cause::NotPermitted);
         let mut list = Self {
             withheld: withheld.cloned().collect(),
             notices: self.notices.clone(),

@@ -151,18 +151,20 @@ impl Dialect {
     fn capabilities(self, client: Option<&Arc<dyn ClientHandle>>) -> RawJson {
         let nothing = || ObjectText::new().finish();
         let is_modern = client.is_some_and(|client| client.era() == Era::Modern);
-        let declared = client.map(|client| client.capabilities());
-        let declared = declared.unwrap_or_default();
+        let declared = client
+            .map(|client| client.capabilities())
+            .unwrap_or_default();
         let mut capabilities = if is_modern {
             declared.clone().into_declared()
         } else {
             declared.common()
         };
         if self.has_tasks && !(is_modern && declared.has_extension(TASKS_EXTENSION)) {
-            let extensions = capabilities.member(EXTENSIONS);
-            let extensions = extensions.filter(|it| it.kind() == Kind::Object);
-            let extensions = extensions.unwrap_or_else(nothing);
-            let extensions = extensions.with_member(TASKS_EXTENSION, &nothing());
+            let extensions = capabilities
+                .member(EXTENSIONS)
+                .filter(|it| it.kind() == Kind::Object)
+                .unwrap_or_else(nothing)
+                .with_member(TASKS_EXTENSION, &nothing());
             capabilities = capabilities.with_member(EXTENSIONS, &extensions);
         }
         if self.has_roots && declared.get(Question::Roots).is_none() {

@@ -127,8 +127,10 @@ async fn go_on(
 ) -> Result<CompletedCall, CallError> {
     call.context.retry = Some(Box::new(retry));
     call.context.reports.restart();
-    let answered = server.call_once(call).await;
-    let answered = answered.map_err(CallError::after_it_began)?;
+    let answered = server
+        .call_once(call)
+        .await
+        .map_err(CallError::after_it_began)?;
     Ok(CompletedCall {
         answer: answered.answer.map_err(CallError::after_it_began),
         ..answered

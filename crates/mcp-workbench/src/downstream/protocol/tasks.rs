@@ -169,8 +169,11 @@ impl Follower<'_> {
         responses: Option<&RawJson>,
     ) -> Result<RawJson, CallError> {
         let request = self.request(method, responses);
-        let answer = self.server.call_once(request).await;
-        let answer = answer.and_then(|answered| answered.answer);
+        let answer = self
+            .server
+            .call_once(request)
+            .await
+            .and_then(|answered| answered.answer);
         self.is_over = matches!(&answer, Err(error) if is_gone(error));
         answer.map_err(|error| match error {
             // An error about the task is not the server's response to the call.
@@ -267,8 +270,9 @@ pub(crate) fn cancel_late(calls: &mut Calls, answer: &Answer, link: &mut Link) {
 fn pause(task: &RawJson) -> Duration {
     let said = task.member("pollIntervalMs");
     let said = said.and_then(|said| said.as_str().parse().ok());
-    let pause = said.map_or(POLL_INTERVAL, Duration::from_millis);
-    let pause = pause.clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
+    let pause = said
+        .map_or(POLL_INTERVAL, Duration::from_millis)
+        .clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
     let mut jitter = [0];
     // Without random bytes there is no jitter, which is harmless.
     let _ = getrandom::fill(&mut jitter);

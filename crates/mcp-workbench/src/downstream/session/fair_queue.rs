@@ -136,8 +136,12 @@ impl FairQueue {
 
     /// Returns all calls in the order in which they arrived.
     pub(super) fn into_calls(self) -> VecDeque<Box<QueuedCall>> {
-        let calls = self.lanes.into_iter().flat_map(|lane| lane.calls);
-        let mut calls: VecDeque<_> = calls.map(|call| call.queued).collect();
+        let mut calls: VecDeque<_> = self
+            .lanes
+            .into_iter()
+            .flat_map(|lane| lane.calls)
+            .map(|call| call.queued)
+            .collect();
         calls
             .make_contiguous()
             .sort_unstable_by_key(|call| call.ticket);

@@ -305,8 +305,9 @@ impl<'a> Start<'a> {
         let (met, walk) = listed.map_err(|error| error.redacted(&conversation.link.secrets()))?;
         let mut introduction = Introduction::of(&met.said, met.era);
         if introduction.extension(SKILLS_EXTENSION).is_some() {
-            let skills = Box::pin(list_skills(&mut conversation)).await;
-            let skills = skills.map_err(|error| error.redacted(&conversation.link.secrets()))?;
+            let skills = Box::pin(list_skills(&mut conversation))
+                .await
+                .map_err(|error| error.redacted(&conversation.link.secrets()))?;
             introduction.set_skills(skills);
         }
         let snapshot = walk.into_snapshot(met.era, introduction);
@@ -320,8 +321,9 @@ impl<'a> Start<'a> {
         let (server, era) = (Arc::clone(self.server), met.era);
         let shapes = Arc::clone(self.shapes);
         let checked = Box::pin(offload(snapshot.bytes(), move || {
-            let rules = ListRules::of(&server, era).with_pins(&pins, server.pin);
-            let rules = rules.with_shapes(&server, &shapes);
+            let rules = ListRules::of(&server, era)
+                .with_pins(&pins, server.pin)
+                .with_shapes(&server, &shapes);
             (ToolList::of(&snapshot, &rules), snapshot, pins)
         }));
         let (tools, snapshot, pins) = checked.await;

@@ -196,8 +196,9 @@ async fn search(
     let text = |name: &str| Some(arguments.member(name)?.as_text()?.into_owned());
     let query = text("query").ok_or_else(|| invalid("tools.search takes a text to search for"))?;
     let toolbox = text("toolbox").map(|it| ToolboxName::from(it.as_str()));
-    let limit = arguments.member("limit");
-    let limit = limit.and_then(|it| it.as_str().parse().ok());
+    let limit = arguments
+        .member("limit")
+        .and_then(|it| it.as_str().parse().ok());
     let query = Query {
         text: &query,
         toolbox: toolbox.as_ref(),
@@ -244,8 +245,8 @@ async fn describe(
 /// Describes a tool that its server has listed.
 fn describe_known(workbench: &Workbench, name: &str) -> Option<RawJson> {
     for server in names::servers(workbench) {
-        let tools = server.handle.status().tools.unwrap_or_default();
-        let mut tools = tools.tools().iter();
+        let list = server.handle.status().tools.unwrap_or_default();
+        let mut tools = list.tools().iter();
         let found = tools.find(|tool| {
             let whole = tool_name(&server.name, tool.name.as_str());
             whole == name
@@ -285,8 +286,11 @@ async fn stored_result(
     context: &CallContext,
 ) -> Result<Arc<StoredResult>, Failure> {
     let handle = arguments.member("handle");
-    let handle = handle.as_ref().and_then(RawJson::as_text);
-    let handle = handle.unwrap_or_default().into_owned();
+    let handle = handle
+        .as_ref()
+        .and_then(RawJson::as_text)
+        .unwrap_or_default()
+        .into_owned();
     let owner = context.client.recipient().owner;
     let stored = match Address::parse_loosely(&handle) {
         Some(address) => find_result(workbench, &address, owner).await,

@@ -271,8 +271,9 @@ impl Run<'_> {
         let target = call.target.clone();
         let made = call.make(at + 1, Arc::clone(&workbench), context);
         self.running.spawn(async move {
-            let result = contain(made).await;
-            let result = result.unwrap_or_else(|panicked| Err(internal(&panicked.to_string())));
+            let result = contain(made)
+                .await
+                .unwrap_or_else(|panicked| Err(internal(&panicked.to_string())));
             Finished {
                 at,
                 id,

@@ -38,8 +38,9 @@ pub(crate) fn declarations(workbench: &Workbench) -> String {
         };
         let _ = writeln!(text, "  {}: {{", property_key(&server.name));
         for tool in list.tools() {
-            let said = sentence(&tool.definition).unwrap_or_default();
-            let said = said.replace("*/", "* /");
+            let said = sentence(&tool.definition)
+                .unwrap_or_default()
+                .replace("*/", "* /");
             let read_only = if Hints::of(&tool.definition).read_only {
                 " [read-only]"
             } else {

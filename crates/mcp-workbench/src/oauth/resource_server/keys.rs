@@ -42,21 +42,24 @@ impl KeySet {
     /// Reads a document with keys. Keys of a kind that is not supported are left out.
     fn parse(document: &[u8]) -> Option<Self> {
         let document: Value = serde_json::from_slice(document).ok()?;
-        let keys = document.get("keys")?.as_array()?.iter();
-        let keys = keys.filter_map(|it| serde_json::from_value::<Jwk>(it.clone()).ok());
-        let keys = keys.filter_map(|jwk| {
-            let is_for_signatures = !matches!(
-                jwk.common.public_key_use,
-                Some(PublicKeyUse::Encryption | PublicKeyUse::Other(_))
-            );
-            Some(Key {
-                public: DecodingKey::from_jwk(&jwk)
-                    .ok()
-                    .filter(|_| is_for_signatures)?,
-                id: jwk.common.key_id,
-                algorithm: jwk.common.key_algorithm.map(|it| it.to_string()),
-            })
-        });
+        let keys = document
+            .get("keys")?
+            .as_array()?
+            .iter()
+            .filter_map(|it| serde_json::from_value::<Jwk>(it.clone()).ok())
+            .filter_map(|jwk| {
+                let is_for_signatures = !matches!(
+                    jwk.common.public_key_use,
+                    Some(PublicKeyUse::Encryption | PublicKeyUse::Other(_))
+                );
+                Some(Key {
+                    public: DecodingKey::from_jwk(&jwk)
+                        .ok()
+                        .filter(|_| is_for_signatures)?,
+                    id: jwk.common.key_id,
+                    algorithm: jwk.common.key_algorithm.map(|it| it.to_string()),
+                })
+            });
         Some(Self {
             keys: keys.take(MAX_KEYS).collect(),
             fetched_at: Instant::now(),

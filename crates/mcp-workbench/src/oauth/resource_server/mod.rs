@@ -244,8 +244,10 @@ impl Issuer {
     /// Returns an address from the metadata of the authorization server.
     async fn endpoint(&self, name: &str) -> Result<Url, SignInError> {
         let metadata = discovery::metadata(&self.fetcher).await?;
-        let url = metadata.text(name).and_then(|it| Url::parse(it).ok());
-        let url = url.ok_or(SignInError::Metadata)?;
+        let url = metadata
+            .text(name)
+            .and_then(|it| Url::parse(it).ok())
+            .ok_or(SignInError::Metadata)?;
         self.fetcher.check(&url)?;
         Ok(url)
     }

@@ -310,8 +310,9 @@ impl TokenTask {
         let client = auth.client.as_ref().ok_or(SignedOut::Never)?;
         let resource = self.account.url().as_str();
         let authority = Authority::of_users(&self.account, auth, resource).await?;
-        let issued = authority.exchange_token(client, &subject, &self.needed);
-        let issued = issued.await?;
+        let issued = authority
+            .exchange_token(client, &subject, &self.needed)
+            .await?;
         let record = self.record_of_credentials(Some(auth.issuer.clone()));
         self.use_record(Some(renewed(record, issued)));
         Ok(())

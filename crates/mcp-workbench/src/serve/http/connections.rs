@@ -51,8 +51,9 @@ impl ConnectionTable {
     /// is none.
     fn close_idlest(&mut self) -> bool {
         let idle = self.admitted.iter().filter(|(_, it)| it.turns.is_clients());
-        let idlest = idle.min_by_key(|(_, entry)| entry.turns.waiting_since());
-        let idlest = idlest.map(|(number, _)| *number);
+        let idlest = idle
+            .min_by_key(|(_, entry)| entry.turns.waiting_since())
+            .map(|(number, _)| *number);
         let closed = idlest.and_then(|number| self.admitted.remove(&number));
         closed.map(Entry::close).is_some()
     }

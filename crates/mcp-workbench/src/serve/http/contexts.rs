@@ -57,8 +57,10 @@ impl Contexts {
         session_timeout: Duration,
     ) -> Self {
         let everybody = ServeContext::at(workbenches.everybody, location, address);
-        let clients = workbenches.clients.into_iter();
-        let clients = clients.map(|(name, workbench)| (name, everybody.beside(workbench)));
+        let clients = workbenches
+            .clients
+            .into_iter()
+            .map(|(name, workbench)| (name, everybody.beside(workbench)));
         Self {
             clients: clients.collect(),
             others: workbenches.others,

@@ -191,8 +191,11 @@ impl Endpoint {
 
     /// Returns a client with a request that runs.
     pub(super) fn running(&self) -> Option<Arc<Connection>> {
-        let sessions = self.sessions.all().into_iter();
-        let sessions = sessions.map(|session| Arc::clone(&session.connection));
+        let sessions = self
+            .sessions
+            .all()
+            .into_iter()
+            .map(|session| Arc::clone(&session.connection));
         let mut all = sessions.chain(self.stateless.all());
         all.find(|connection| connection.in_flight().count() > 0)
     }
@@ -238,8 +241,9 @@ async fn take_post(
     forward::check_body(endpoint.replica.sealer(), headers, &body)?;
     let size = body.len();
     let posted = Posted::of(&body, session.as_deref())?;
-    let in_flight = admit(endpoint, caller, posted.requests(), size).await;
-    let in_flight = in_flight.map_err(Refusal::Limited)?;
+    let in_flight = admit(endpoint, caller, posted.requests(), size)
+        .await
+        .map_err(Refusal::Limited)?;
     let cost = Cost { size, in_flight };
     match (session, posted) {
         (session, Posted::Message(message, outline))

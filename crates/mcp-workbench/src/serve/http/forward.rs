@@ -155,8 +155,9 @@ async fn exchange(
         connector.connect().await
     };
     let timed_out = || ConnectFault::from("timed out");
-    let stream = timeout(CONNECT_TIMEOUT, connect).await;
-    let stream = stream.map_err(|_| timed_out())??;
+    let stream = timeout(CONNECT_TIMEOUT, connect)
+        .await
+        .map_err(|_| timed_out())??;
     let request = request(sealer, address, &forwarded)?;
     let lost = forwarded.lost;
     let responded = timeout(HEAD_TIMEOUT, async move {

@@ -276,8 +276,9 @@ impl Guard {
     }
 
     fn check_host<B>(&self, request: &Request<B>, local: SocketAddr) -> Result<(), Refusal> {
-        let named = only(request.headers(), header::HOST).map_err(|()| Refusal::ForeignHost)?;
-        let named = named.ok_or(Refusal::ForeignHost)?;
+        let named = only(request.headers(), header::HOST)
+            .map_err(|()| Refusal::ForeignHost)?
+            .ok_or(Refusal::ForeignHost)?;
         let target = request.uri().authority().map(Authority::as_str);
         // A request for a whole address names the host twice.
         for host in [Some(named), target].into_iter().flatten() {
@@ -333,8 +334,9 @@ const DEFAULT_SECURE_PORT: u16 = 443;
 
 /// Returns the token of a request.
 fn bearer_token(headers: &HeaderMap) -> Result<&str, Refusal> {
-    let credentials = only(headers, header::AUTHORIZATION).map_err(|()| Refusal::WrongToken)?;
-    let credentials = credentials.ok_or(Refusal::NoToken)?;
+    let credentials = only(headers, header::AUTHORIZATION)
+        .map_err(|()| Refusal::WrongToken)?
+        .ok_or(Refusal::NoToken)?;
     let (scheme, token) = credentials.split_once(' ').ok_or(Refusal::WrongToken)?;
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(Refusal::NoToken);

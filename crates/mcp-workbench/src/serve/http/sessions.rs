@@ -178,8 +178,10 @@ impl Sessions {
         let mut table = self.table();
         if table.len() >= MAX_SESSIONS {
             let now = Instant::now();
-            let idlest = table.values().max_by_key(|session| session.idle(now));
-            let idlest = idlest.filter(|session| session.idle(now) >= MIN_IDLE);
+            let idlest = table
+                .values()
+                .max_by_key(|session| session.idle(now))
+                .filter(|session| session.idle(now) >= MIN_IDLE);
             let id = idlest.ok_or(Refusal::TooManySessions)?.id.clone();
             if let Some(ended) = table.remove(&id) {
                 ended.end();

@@ -74,8 +74,9 @@ pub(crate) fn replay(files: &JournalFiles, stream: Option<&ClientStream>) -> io:
         input.truncate(certain + taken(&doubtful, &left));
     }
     let output = read(&files.output)?;
-    let sent = usize::try_from(offset(&files.output)?).unwrap_or(usize::MAX);
-    let sent = sent.min(output.len());
+    let sent = usize::try_from(offset(&files.output)?)
+        .unwrap_or(usize::MAX)
+        .min(output.len());
     Ok(Replay::of(input, &output, sent))
 }
 
@@ -226,8 +227,11 @@ impl Replay {
 
     /// Returns the input that says the same: the session, then what is open.
     pub(super) fn input(&self) -> Vec<u8> {
-        let session = self.session.iter().filter(|it| it.is_answered);
-        let session = session.map(|it| &it.line);
+        let session = self
+            .session
+            .iter()
+            .filter(|it| it.is_answered)
+            .map(|it| &it.line);
         let mut input = BytesMut::new();
         for line in session.chain(self.open.iter().map(|it| &it.line)) {
             input.extend_from_slice(line);

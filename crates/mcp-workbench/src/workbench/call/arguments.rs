@@ -172,9 +172,11 @@ impl<'a> Check<'a> {
         let required = rules.get("required").and_then(Value::as_array);
         for name in required.into_iter().flatten().filter_map(Value::as_str) {
             if !members.contains_key(name) {
-                let of = properties.and_then(|it| it.get(name));
-                let of = of.and_then(|it| it.get("type")).and_then(Value::as_str);
-                let of = of.map_or_else(String::new, |it| format!(" ({it})"));
+                let of = properties
+                    .and_then(|it| it.get(name))
+                    .and_then(|it| it.get("type"))
+                    .and_then(Value::as_str)
+                    .map_or_else(String::new, |it| format!(" ({it})"));
                 self.report(path, &format!("missing required \"{}\"{of}", visible(name)));
             }
         }

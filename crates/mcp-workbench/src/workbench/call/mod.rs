@@ -289,8 +289,10 @@ fn named(workbench: &Workbench, mode: Mode, names: ToolNames<'_>) -> ToolIdentif
     let tool = ToolName::from(names.tool);
     let (toolbox, server) = match (mode, workbench.native()) {
         (Mode::Native, Some(native)) => {
-            let server = native.missing(names.tool).map(|(server, _)| server);
-            let server = server.unwrap_or_else(|| ServerName::from(""));
+            let server = native
+                .missing(names.tool)
+                .map(|(server, _)| server)
+                .unwrap_or_else(|| ServerName::from(""));
             (native.toolbox().name().clone(), server)
         }
         _ => (names.toolbox.into(), names.server.into()),

@@ -56,8 +56,10 @@ pub(super) fn end_with(observed: OperationGuard, outcome: CallOutcome, reply: &C
         }
         CallReply::Refused(error) => observed.end(outcome, Some(OperationReply::Error(error))),
         CallReply::Failed { failure, mode, .. } if failure.is_unknown_name(*mode) => {
-            let error = ObjectText::new().member("code", &code::INVALID_PARAMS);
-            let error = error.member("message", "Unknown tool").finish();
+            let error = ObjectText::new()
+                .member("code", &code::INVALID_PARAMS)
+                .member("message", "Unknown tool")
+                .finish();
             observed.end(outcome, Some(OperationReply::Error(&error)));
         }
         CallReply::Result(_) | CallReply::Failed { .. } => observed.end(outcome, None),

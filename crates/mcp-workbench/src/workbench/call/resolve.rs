@@ -103,8 +103,10 @@ fn look_up_identifier(
     client: &Arc<dyn ClientHandle>,
 ) -> Result<Lookup, LookupError> {
     let now = workbench.now.borrow();
-    let toolbox = now.toolboxes.get(names.toolbox);
-    let toolbox = toolbox.ok_or(LookupError::ToolboxUnknown)?;
+    let toolbox = now
+        .toolboxes
+        .get(names.toolbox)
+        .ok_or(LookupError::ToolboxUnknown)?;
     if !toolbox.is_usable() {
         if now.config.auto_open {
             // The call needs only its own server, so it goes on without waiting for the others.
@@ -263,8 +265,9 @@ pub(super) fn known_names(
         }
         (LookupError::ToolUnknown, Some(toolbox)) => {
             let server = toolbox.server(&tool.server);
-            let tools = server.and_then(|server| server.status().tools);
-            let tools = tools.unwrap_or_default();
+            let tools = server
+                .and_then(|server| server.status().tools)
+                .unwrap_or_default();
             tools.tools().iter().map(|it| it.name.to_string()).collect()
         }
         _ => Vec::new(),

@@ -81,8 +81,10 @@ impl WaitingCall {
                     call,
                     consent,
                 } => {
-                    let result = call.follow(&server).await;
-                    let result = result.map(|json| CallResult::new(json, run.client.era()));
+                    let result = call
+                        .follow(&server)
+                        .await
+                        .map(|json| CallResult::new(json, run.client.era()));
                     match run.over(consent.as_deref(), result) {
                         Settled::Over(reply) => return reply,
                         Settled::Waits(waiting) => Self { run, step } = waiting,
