@@ -257,8 +257,10 @@ impl Pool {
     }
 
     fn replace(&self, old: &ServerHandle, toolbox: &ToolboxName, entry: Entry) -> ServerHandle {
+        // Until the new server is up, its tools are those of the old one.
         let known = old.outlook(&entry.server);
         let successor = self.run(toolbox, entry, known, old.asks_back());
+        // Subscriptions and log levels of clients go on at the new server.
         old.hand_over_to(&successor);
         self.leave(old);
         successor

@@ -149,6 +149,7 @@ impl Host {
 
     async fn take_connection(self: Arc<Self>, socket: UnixStream) {
         let user = socket.peer_cred().map(|peer| peer.uid());
+        // The folder is private, but its permissions may have been changed.
         if user.ok() != Some(rustix::process::getuid().as_raw()) {
             tracing::warn!("refused a connection from another user");
             return;
@@ -159,6 +160,7 @@ impl Host {
             pid: std::process::id(),
             draining: self.drain.is_cancelled(),
         };
+        // The host speaks first, so that every version can tell whether it understands the other.
         self.say(&socket, &greeting).await;
         match timeout(DEMAND_TIMEOUT, receive(&socket)).await {
             Ok(Ok(received)) => self.take_demand(socket, received).await,

@@ -177,11 +177,13 @@ impl Waiting {
             match wait(&mut link, &mut journal) {
                 LinkEnd::Client(code) => return Ok(code),
                 LinkEnd::Stopped => {
+                    // The user stopped the host. A new one starts when the client needs it, not before.
                     if !wait_for_input() {
                         return Ok(0);
                     }
                     quick_ends = 0;
                 }
+                // A host that ends at once, again and again, is broken by its configuration or by this client.
                 LinkEnd::Killed if since.elapsed() > QUICK_END => quick_ends = 0,
                 LinkEnd::Killed => quick_ends += 1,
             }
@@ -194,34 +196,36 @@ impl Waiting {
 
     /// Attaches the client to a host, and starts one if there is none.
     fn attach(&self, journal: Option<&JournalFiles>) -> Result<BlockingLink, AttachError> {
-        let mut patience = ReachTimeout::new(&self.place);
+        let mut reach = ReachTimeout::new(&self.place);
         let own = &self.attach.build;
         loop {
-            match patience.connect(&self.place.socket()) {
+            match reach.connect(&self.place.socket()) {
                 Ok(Connected { link, greeting }) if !greeting.draining => {
                     if greeting.link > LINK_VERSION {
                         return Err(AttachError::OtherLink {
                             theirs: greeting.link,
                         });
                     }
+                    // A newer build must not wait for the clients of an older host to end before it is used.
                     if greeting.link == LINK_VERSION && !own.is_newer_than(&greeting.build) {
                         return self.attach_to(link, journal);
                     }
                     drain(link)?;
-                    patience = ReachTimeout::new(&self.place);
+                    reach = ReachTimeout::new(&self.place);
                 }
                 Ok(_) | Err(AttachError::Link(LinkError::Closed)) => {}
                 Err(AttachError::NotReached(error)) if is_absent(&error) => {
+                    // Only the holder of the lock starts a host, so many clients that start together start one.
                     let lock = self.place.try_lock().map_err(AttachError::NotStarted)?;
                     if let Some(lock) = lock {
                         launch::start(&self.place, &lock, &self.config, &self.environment)
                             .map_err(AttachError::NotStarted)?;
-                        patience = ReachTimeout::new(&self.place);
+                        reach = ReachTimeout::new(&self.place);
                     }
                 }
                 Err(error) => return Err(error),
             }
-            if patience.is_over() {
+            if reach.is_over() {
                 return Err(AttachError::Silent);
             }
             park_timeout(RETRY_INTERVAL);
@@ -298,6 +302,7 @@ fn wait(link: &mut BlockingLink, journal: &mut Option<JournalFiles>) -> LinkEnd 
         match received.parse() {
             Ok(HostAnswer::Journal) => {
                 let files = JournalFiles::of(received.descriptors);
+                // The earlier files stay in use if the new ones did not arrive whole.
                 *journal = files.or(journal.take());
             }
             Ok(HostAnswer::Ended { code }) => return LinkEnd::Client(code),
@@ -313,6 +318,7 @@ fn wait(link: &mut BlockingLink, journal: &mut Option<JournalFiles>) -> LinkEnd 
 fn wait_for_input() -> bool {
     let stdin = io::stdin();
     let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+    // Not read: the bytes are for the next host.
     while poll(&mut polled, None) == Err(rustix::io::Errno::INTR) {}
     polled[0].revents().contains(PollFlags::IN)
 }
@@ -376,12 +382,12 @@ mod tests {
         ];
         for (owner, since, is_over) in rows {
             std::fs::write(place.folder().join("lock"), owner).unwrap();
-            let mut patience = ReachTimeout {
+            let mut reach = ReachTimeout {
                 place: &place,
                 since,
                 deadline: now,
             };
-            assert_eq!(patience.is_over(), is_over, "{owner:?}");
+            assert_eq!(reach.is_over(), is_over, "{owner:?}");
         }
         assert!(!ReachTimeout::new(&place).is_over());
     }

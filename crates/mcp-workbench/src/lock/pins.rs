@@ -96,6 +96,7 @@ impl Pins {
 
     /// Returns the mode that applies to a server that has this mode in the configuration.
     pub(crate) fn mode(&self, place: &ServerIdentifier, configured: PinMode) -> PinMode {
+        // Commands of `trust` review what the configuration says, not what the lock file still enforces.
         let is_review = self.policy().is_none();
         match &self.fresh().disk {
             Disk::Known(lock) if !is_review => lock.policy.mode(place, configured),
@@ -192,6 +193,7 @@ impl Pins {
         }
         let now = state.disk.clone();
         let before = std::mem::replace(&mut state.reported, now);
+        // The first reading is no change.
         if before != Disk::Unread && before != state.disk {
             state.changes += 1;
         }
@@ -305,6 +307,7 @@ impl Pins {
             }
         };
         let differences = differences.unwrap_or_default();
+        // Lists are read often; the same difference is logged once.
         if !denied.is_empty() && state.is_new_to_the_log(place, &differences) {
             tracing::warn!(
                 "{} of {} tools are withheld: {}",

@@ -249,6 +249,7 @@ impl Exchange {
         };
         state.task_since = Some(SystemTime::now());
         drop(state);
+        // Stored before the client learns the id, which it may use at once.
         let id = self.parked.keep_task(self);
         attached.answer(&Reply::Result(self.run_task(&id).created()));
     }
@@ -279,6 +280,7 @@ impl Exchange {
         let mut state = self.state();
         match state.attached.take() {
             Some(attached) => {
+                // Drops what the exchange holds (questions, capabilities), since handles of it may live longer.
                 *state = ExchangeState::default();
                 drop(state);
                 let method = attached.request.method.clone();
@@ -325,6 +327,7 @@ impl Exchange {
 
     /// Waits a moment for more questions, and asks the client all of them.
     fn gather(self: &Arc<Self>) {
+        // Another question is being gathered already, and will take this one along.
         if std::mem::replace(&mut self.state().is_gathering, true) {
             return;
         }
@@ -348,6 +351,7 @@ impl Exchange {
         };
         let requests = input_requests(&state.open);
         drop(state);
+        // Parked before the response is sent: the next request may arrive in the same turn.
         let handle = self.parked.park(self, &attached.request);
         let asked = InputRequired {
             requests,

@@ -140,6 +140,7 @@ impl ParkedCalls {
         if let Some(displaced) = displaced {
             displaced.exchange.cancel();
         }
+        // The new deadline may be the next one.
         self.changed.notify_one();
         handle
     }
@@ -169,6 +170,7 @@ impl ParkedCalls {
                 "requestState: unknown, already used or expired",
             ));
         };
+        // Otherwise a client could get the consent of one call for another.
         if parked.digest != Some(digest(request)) {
             return Err(Reply::invalid_params(
                 "requestState: belongs to a different request",

@@ -176,6 +176,7 @@ impl Session {
                     None => return SessionEnd::Retired,
                 },
                 () = wait_for_room(full_client.as_ref()), if full_client.is_some() => {
+                    // The server could not be heard while its client was full, so its silence does not count.
                     self.health.excuse(Instant::now());
                     self.link.excuse_stall();
                 }
@@ -263,6 +264,7 @@ impl Session {
         let timeouts = self.calls.expire(now, &mut self.link);
         if timeouts > 0 && self.health.timed_out(timeouts, now) {
             let nothing = ObjectText::new().finish();
+            // The modern era has no `ping`, but every modern server answers `server/discover`.
             let method = match self.calls.era() {
                 Era::Legacy => "ping",
                 Era::Modern => "server/discover",
@@ -290,6 +292,7 @@ impl Session {
     pub(crate) fn take_command(&mut self, command: Command, status: &watch::Sender<Status>) {
         match command {
             Command::Call(call) => self.take_call(call),
+            // Whoever opens a toolbox gets the list that is being read, not the stale one.
             Command::Connect { reply, .. } if self.refresh.is_on() => {
                 self.refresh.wait(reply, self.calls.now());
             }

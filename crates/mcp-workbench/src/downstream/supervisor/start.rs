@@ -110,6 +110,7 @@ pub(crate) async fn start(
 ) -> Result<Started, ConnectError> {
     let server = &entry.server;
     let (pinning, cached) = Pinning::begin(entry, context).await;
+    // Before the process exists, since its first message may be a question.
     if cached.asks_back {
         context.instances.mark_asks_back(about);
     }
@@ -117,6 +118,7 @@ pub(crate) async fn start(
         about.cached_list.shapes().load(Some(shapes));
     }
     known.take_up(cached);
+    // An unapproved program must not run at all, so this comes before the spawn.
     if pinning.mode == PinMode::Enforce {
         pinning.pins(context).await.admit(server.pin)?;
     }
@@ -192,6 +194,7 @@ impl<'a> Start<'a> {
                     }
                     return Ok(started);
                 }
+                // The server may have been updated since it was cached, so the probe below decides.
                 Err(error) if error.may_be_the_era() => {
                     self.known.forget();
                 }
@@ -207,6 +210,7 @@ impl<'a> Start<'a> {
         };
         let (started, met) = self.probing(limit).await?;
         let is_new = !is_modern || met.era != Era::Modern;
+        // A guess is not stored: it would be believed for a week.
         if is_new && met.certainty == Certainty::Shown {
             self.known.protocol = Some(CachedProtocol::new(met.era, met.identity()));
         }
@@ -233,6 +237,7 @@ impl<'a> Start<'a> {
         &mut self,
         limit: Duration,
     ) -> Result<(Started, DetectedServer), ConnectError> {
+        // It exited on the probe before, so a start in the legacy era comes first.
         if self.known.question == ProbeHistory::Deadly {
             match self.in_era(Era::Legacy).await {
                 Err(error) if error.is_refused() => self.known.question = ProbeHistory::Harmless,

@@ -89,6 +89,7 @@ impl TokenTask {
     ) {
         let over = async {
             end.cancelled().await;
+            // A refresh that has begun may finish: a used refresh token without its successor ends the sign-in.
             sleep(GRACE).await;
         };
         let work = async {
@@ -157,6 +158,7 @@ impl TokenTask {
         self.check_trouble()?;
         let is_replacement =
             |(it, at): &(Bearer, Instant)| Some(it) == refused && at.elapsed() < SOON;
+        // The server refuses even a new token. Refreshing again would go on without end.
         if self.replacement.as_ref().is_some_and(is_replacement) {
             return Err(SignedOut::Refused.into());
         }
@@ -227,6 +229,7 @@ impl TokenTask {
             Some(store) => store.lock().await.map_err(SignInError::from)?,
             None => None,
         };
+        // One refresh at a time: many servers revoke a sign-in whose refresh token is used twice.
         let refreshed = self.refresh_locked(want).await;
         release(lock).await;
         refreshed
@@ -273,6 +276,7 @@ impl TokenTask {
         if self.reload().await.map_err(SignInError::from)? {
             return Ok(());
         }
+        // The access token may still be valid although it cannot be refreshed, and is used until it expires.
         let is_good = self.good().is_some() && matches!(want, Want::New);
         match &mut record.token {
             Some(token) if is_good => token.refresh = None,

@@ -235,6 +235,7 @@ async fn take_post(
     headers::check_content_type(headers)?;
     headers::check_accept(headers, &[JSON, EVENT_STREAM])?;
     let revision = headers::named_revision(headers);
+    // Before the body is read, so that a request to an unknown session costs no memory.
     let session = find_posted(endpoint, caller, revision)?;
     let body = request_body::read(headers, body, &endpoint.body_room, &caller.waits.body).await?;
     let body = body.bytes.clone();
@@ -257,6 +258,7 @@ async fn take_post(
             };
             take_stateless(endpoint, caller, message).await
         }
+        // After the check for stateless messages, which may name a session that does not count.
         (Some(_), _) if revision == NamedRevision::Other => Err(Refusal::UnknownRevision),
         (Some(session), posted) => {
             if let Posted::Message(Message::Response(answer), _) = &posted
@@ -301,6 +303,7 @@ fn find_or_continue(
     id: &str,
 ) -> Result<Arc<Session>, Refusal> {
     let found = endpoint.sessions.find(id, caller.principal);
+    // A sealed id stays valid for ever, so a session that its client has ended must not come back.
     if found.is_ok() || endpoint.sessions.has_ended(id) {
         return found;
     }
@@ -393,6 +396,7 @@ impl Posted {
     fn of(body: &Bytes, session: Option<&Session>) -> Result<Self, Refusal> {
         let posted = Self::read(body, session)?;
         let one_line = without_line_ends(body.clone());
+        // Nothing was replaced, so the first parse holds.
         if one_line.as_ptr() == body.as_ptr() {
             return Ok(posted);
         }

@@ -147,6 +147,7 @@ impl HttpListener {
         };
         tokio::select! {
             () = server.accept(self.listener, stop) => {}
+            // It never ends; it runs here, so that it stops with the listener.
             () = parked.expire() => {}
             () = check_tokens => {}
         }
@@ -199,6 +200,7 @@ impl Server {
                     Ok((stream, _)) => self.take_connection(stream),
                     Err(error) => {
                         tracing::warn!("failed to accept a connection: {error}");
+                        // The system has no descriptors left; without a pause this loop would use a whole CPU.
                         sleep(ACCEPT_PAUSE).await;
                     }
                 },
@@ -310,6 +312,7 @@ impl Server {
             let probed = self.probe(&request);
             return probed.unwrap_or_else(Refusal::into_response);
         }
+        // After the token was checked: the places are for clients, and strangers have a few of their own.
         if !peer.slot.admit() {
             return Refusal::TooManyConnections.into_response();
         }
@@ -332,6 +335,7 @@ impl Server {
     async fn drain(&self) {
         self.is_draining.store(true, Ordering::Relaxed);
         let drained = async {
+            // Balancers ask for `/ready` every few seconds and send requests until they have noticed.
             sleep(DRAIN_NOTICE).await;
             while let Some(running) = self.endpoint.running() {
                 running.in_flight().all_ended().await;

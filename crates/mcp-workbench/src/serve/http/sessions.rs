@@ -181,6 +181,7 @@ impl Sessions {
             let idlest = table
                 .values()
                 .max_by_key(|session| session.idle(now))
+                // A flood of new sessions must not end those that are in use.
                 .filter(|session| session.idle(now) >= MIN_IDLE);
             let id = idlest.ok_or(Refusal::TooManySessions)?.id.clone();
             if let Some(ended) = table.remove(&id) {
@@ -196,6 +197,7 @@ impl Sessions {
     pub(super) fn find(&self, id: &str, principal: Principal) -> Result<Arc<Session>, Refusal> {
         let mut table = self.table();
         let session = table.get(id).ok_or(Refusal::UnknownSession)?;
+        // The same answer as for an unknown id, so that ids cannot be probed with another token.
         if session.principal != principal {
             return Err(Refusal::UnknownSession);
         }

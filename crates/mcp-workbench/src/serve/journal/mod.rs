@@ -209,6 +209,7 @@ impl JournalState {
     /// Returns a shorter journal that says the same, with the same pipe.
     fn compacted(&mut self, make: &MakeFile) -> io::Result<Self> {
         self.settle()?;
+        // Without the stream: after `settle` nothing is in doubt.
         let mut compacted = Self::of(make, &replay(&self.files, None)?)?;
         if let Some(reader) = &self.files.recent {
             compacted.files.recent = Some(reader.try_clone()?);
@@ -250,6 +251,7 @@ impl JournalState {
     }
 
     fn send_backlog(&mut self, stream: &ClientStream) -> io::Result<()> {
+        // What an earlier host recorded goes out before anything new.
         while self.backlog > 0 {
             let backlog = usize::try_from(self.backlog).unwrap_or(usize::MAX);
             let count = transfer::send(&self.files.output, stream.as_fd(), backlog)? as u64;
@@ -261,6 +263,7 @@ impl JournalState {
 
     /// Records the bytes that were not recorded by an earlier call.
     fn record(&mut self, slices: &[IoSlice<'_>]) -> io::Result<()> {
+        // An earlier call may have recorded bytes that the pipe did not take; the caller offers them again.
         let mut known = usize::try_from(self.recorded - self.sent).unwrap_or(usize::MAX);
         for slice in slices {
             let skipped = slice.len().min(known);

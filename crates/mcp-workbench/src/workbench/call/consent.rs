@@ -175,6 +175,7 @@ impl Consents {
                 call,
             }))));
         }
+        // A modern client repeats a call with the answers to its server. The user has permitted it already.
         if let Some(retry) = &context.retry {
             let call = AskedCall::new(server, request, &*context.client);
             if self.take_round(&call, definition, retry) {
@@ -273,6 +274,7 @@ impl Consents {
         }
         let round = call.round(consent.definition, result.member(REQUEST_STATE).as_ref());
         let mut granted = self.state();
+        // Clients may never come back, so the oldest goes. Its call is asked about again.
         if granted.rounds.len() >= MAX_ROUNDS {
             granted.rounds.shift_remove_index(0);
         }
@@ -298,6 +300,7 @@ impl Consents {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
+            // Registered before the check, so that a consent between check and wait is not missed.
             changed.as_mut().enable();
             if self.has_any(scoped, definition) {
                 return;
@@ -319,6 +322,7 @@ impl Consents {
 
     fn remember(&self, tool: ScopedTool, definition: Fingerprint) {
         let mut granted = self.state();
+        // Beyond the bound a consent holds for its call only, and the user is asked again.
         if granted.tools.len() < MAX_CONSENTS {
             granted.tools.insert(tool, definition);
         }

@@ -121,6 +121,7 @@ fn look_up_identifier(
     let contents = toolbox.contents();
     let server = contents.servers().get_key_value(names.server);
     let (server_name, server) = server.ok_or(LookupError::ServerUnknown)?;
+    // By reference: cloning the status would cost every call two counters of its list.
     let found = server.inspect(|status| find_listed(status, names.tool, attempt))?;
     Ok(match found {
         Some(Listed { name, may_ask }) => Lookup::Found {
@@ -156,6 +157,7 @@ fn find_listed(
             name: tool.name.clone(),
             may_ask: tools.is_judged(),
         })),
+        // A stale list may lack the tool that the server has just announced.
         None if status.stale && attempt == Attempt::First => Ok(None),
         None => Err(missing(tools, tool)),
     }

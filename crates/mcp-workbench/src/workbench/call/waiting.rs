@@ -123,6 +123,7 @@ async fn resolve(
     loop {
         let mut names = ToolNames::from(&run.tool);
         if let Some(shown) = &shown {
+            // In native mode the client knows the tool by another name than its server.
             names.tool = shown;
         }
         let found = resolve::look_up(&workbench, run.mode, names, attempt, &run.client);
@@ -206,6 +207,7 @@ async fn permit(
             Some(Box::new(consent))
         }
     };
+    // The server compares this digest at the moment of sending, since the tool may change until then.
     request.consent = consent.as_deref().map(|it| Box::new(it.definition));
     Ok((consent, call))
 }
