@@ -167,6 +167,7 @@ impl Store {
         let lock = StoreLock {
             store: self.clone(),
             key: key("lock", name),
+            // Random, so that a replica whose lock has expired cannot release the lock of another.
             holder: hexadecimal(&random::<LOCK_BYTES>()),
         };
         let mut command = cmd("SET");
@@ -200,6 +201,7 @@ impl Store {
             Err(QueryError::Failed(reason)) => return Err(StoreError(reason)),
             Ok(value) => return Ok(value),
         }
+        // Redis may have closed an idle connection, so the first failure often means nothing.
         self.reconnect(connected.number).await;
         let connected = self.connected().await?;
         let number = connected.number;
@@ -292,6 +294,7 @@ async fn keep_connected(
                     () = lost.notified() => {}
                     () = state.closed() => return,
                 }
+                // Operations wait for the next connection, instead of failing for the moment between.
                 state.send_replace(StoreState::Connecting);
             }
             Err(reason) => {
@@ -329,6 +332,7 @@ fn millis(duration: Duration) -> u64 {
 }
 
 fn key(kind: &str, name: &str) -> String {
+    // A digest, because names contain principals and ids that work as secrets.
     let digest = hexadecimal(&Sha256::digest(name));
     format!("mcp-workbench:{kind}:{digest}")
 }

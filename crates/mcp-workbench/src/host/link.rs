@@ -212,6 +212,7 @@ impl Inbox {
             _ => &mut self.partial,
         };
         last.descriptors.extend(descriptors);
+        // The other process belongs to the user, but may be anything that has found the socket.
         if last.line.len() > MAX_LINE_BYTES || last.descriptors.len() > MAX_DESCRIPTORS {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -300,6 +301,7 @@ impl BlockingLink {
             match send(self.socket.as_fd(), rest, descriptors) {
                 Ok(count) => {
                     rest = &rest[count..];
+                    // They went with the first byte. Sent again, the other side would get them twice.
                     descriptors = &[];
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -237,6 +237,7 @@ impl OpenLists {
             if let Some(server) = state.ui_claims.only(uri) {
                 return Ok(Route::unchanged(uri, server.clone()));
             }
+            // A guess would show the interface of one server for the tool of another.
             if state.ui_claims.is_shared(uri) {
                 return Err(missing());
             }
@@ -272,12 +273,14 @@ impl OpenLists {
             if let Some(merged) = state.cache.get(family) {
                 return merged;
             }
+            // If a list changes while it is read, `put` notices by this number and drops it.
             state.cache.generation()
         };
         let mut lists = Vec::new();
         let mut complete = true;
         for server in servers.iter().filter(|it| it.has(family.declared_by())) {
             let list = read_list(&server.handle, family, client).await;
+            // A server that fails now is asked again by the next request.
             complete &= list.is_some();
             let (items, hints) = list.unwrap_or((Vec::new(), CacheHints::NONE));
             lists.push(ServerItems {
@@ -343,6 +346,7 @@ fn skill_owner(servers: &[OpenServer], uri: &str) -> Result<Option<ServerIdentif
             continue;
         };
         let has = list.skills.iter().any(|skill| is_within(uri, skill.root()));
+        // Two servers claim the directory, so neither gets the other's reads.
         if has && owner.replace(server.identifier.clone()).is_some() {
             return Err(NativeError::ResourceNotFound(uri.to_owned()));
         }

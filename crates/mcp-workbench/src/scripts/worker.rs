@@ -71,6 +71,7 @@ impl Worker {
             loop {
                 tokio::select! {
                     biased;
+                    // Reading goes on meanwhile: a worker that waits to write reads nothing.
                     () = write(&mut self.input, &mut self.unsent), if !self.unsent.is_empty() => {}
                     read = &mut read => break read,
                 }
@@ -90,6 +91,7 @@ async fn read_message(
 ) -> Option<Result<FromWorker, WorkerGone>> {
     let left = MAX_LINE_BYTES.saturating_sub(line.len() as u64);
     let read = output.take(left).read_until(b'\n', line).await;
+    // A worker that was taken over could send a line without end.
     if line.len() as u64 >= MAX_LINE_BYTES {
         return Some(Err(WorkerGone::Garbled));
     }

@@ -155,6 +155,7 @@ impl Workbench {
     fn sharing(config: Arc<Config>, pool: Pool, observation: Observation) -> Arc<Self> {
         let reserved = pool.reserved();
         let workbench = Self::with_pool(config, pool, observation);
+        // Weak, or this task would keep the workbench alive.
         let separating = sharing::separate_reserved(Arc::downgrade(&workbench), reserved);
         workbench.spawn(separating);
         workbench
@@ -260,6 +261,7 @@ impl Workbench {
             }
         }
         if self.is_dynamic() {
+            // Names are only added, so the count tells whether clients have to be notified.
             let before = self.registry.len();
             register(&self.registry, toolbox);
             if self.registry.len() > before {
@@ -303,6 +305,7 @@ impl Workbench {
 
     /// Opens a toolbox in the background of a call, which waits only for the one server that it needs.
     fn open_in_background(&self, toolbox: &Arc<Toolbox>, client: &Arc<dyn ClientHandle>) {
+        // Ten calls at once must not open the toolbox ten times.
         let Some(this) = self.this.upgrade().filter(|_| !toolbox.is_being_opened()) else {
             return;
         };

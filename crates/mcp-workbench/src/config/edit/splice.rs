@@ -66,6 +66,7 @@ pub(super) fn append(
     };
     let member = render::member(key, value, indent, style);
     let line = format!("{}{indent}{member}", style.line_break);
+    // A comment on the line of the last member belongs to it and stays there.
     let after = |at: usize| end_of_remarks(text, at..inner_end);
     match comma {
         Some(comma) => vec![Splice::insert(after(comma + 1), format!("{line},"))],
@@ -136,6 +137,7 @@ pub(super) fn remove(text: &str, object: &Object<'_>, index: usize) -> Vec<Splic
         }
         None if next.is_none() => {
             let left = [inner.start..part.start, part.end..inner.end];
+            // Nothing is left in the object, not even a comment, so it becomes `{}`.
             if left.iter().all(|part| text[part.clone()].trim().is_empty()) {
                 return vec![Splice::delete(inner)];
             }
@@ -163,6 +165,7 @@ impl Member<'_> {
     /// Returns the range to remove: the member with its comments and space.
     fn whole(&self) -> Range<usize> {
         let Some(indent) = own_line_indent(self.text, self.start) else {
+            // The members are on one line, so only the space between them goes.
             if self.is_last {
                 let before = self.text[self.after..self.start].trim_end_matches([' ', '\t']);
                 return self.after + before.len()..self.end;

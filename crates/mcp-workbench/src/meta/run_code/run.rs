@@ -134,6 +134,7 @@ pub(crate) async fn run_script(
         calls: run.calls,
         duration: run.began.elapsed(),
     };
+    // Each worker runs one script, so nothing of a script can reach the next.
     workbench.spawn(replace_worker(Arc::clone(workbench)));
     Ok(report)
 }
@@ -209,6 +210,7 @@ impl Run<'_> {
                 },
                 Some(Ok(finished)) = self.running.join_next() => self.finish(finished),
                 () = clock.over() => return RunEnd::TimeLimit(time_limit),
+                // A user who thinks about a question must not use up the time of the script.
                 Ok(()) = questions.changed() => clock.run_if(*questions.borrow_and_update() == 0),
                 () = sleep_until(next_report) => {
                     self.report();
@@ -240,6 +242,7 @@ impl Run<'_> {
             return self.worker.send(&ToWorker::Failed { id, failure });
         }
         let name = function_name(&called);
+        // Parsing the message has checked the JSON.
         let arguments = RawJson::trusted(arguments.get().to_owned().into());
         let call = InnerCall::new(&self.workbench, &called, arguments);
         let (state, writes) = match &call {
@@ -277,6 +280,7 @@ impl Run<'_> {
             Finished {
                 at,
                 id,
+                // Asked again at the end: the server may have listed its tools only during the call.
                 writes: target.writes(&workbench),
                 result,
             }
@@ -301,6 +305,7 @@ impl Run<'_> {
         let value = result.and_then(|CallValue { json, parts }| {
             let of_parts = parts.iter().map(|it| it.block.as_bytes().len());
             self.received += json.as_bytes().len() + of_parts.sum::<usize>();
+            // Results are held in memory twice, here and in the worker.
             if self.received > MAX_TOTAL_RESULT_BYTES {
                 return Err(too_much());
             }

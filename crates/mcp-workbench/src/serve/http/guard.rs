@@ -177,6 +177,7 @@ impl Guard {
         request: &Request<B>,
         local: SocketAddr,
     ) -> Result<Credentials, Refusal> {
+        // Host and origin come first: a web page in a browser on this machine is refused whatever it presents.
         self.check_host(request, local)?;
         let headers = request.headers();
         self.check_origin(headers, local)?;
@@ -184,6 +185,7 @@ impl Guard {
         let is_public = is_probe(request.uri().path())
             || self.metadata(request).is_some()
             || self.browser_page(request).is_some();
+        // Another replica has checked the token of the sender and has sealed who it is.
         if let Some(sealer) = self.sealer.as_ref().filter(|_| is_forwarded(headers)) {
             return Ok(Credentials::Known(forward::sender(sealer, headers)?));
         }
@@ -265,6 +267,7 @@ impl Guard {
         if !self.address.ip().is_loopback() {
             return Err(Refusal::NotFound);
         }
+        // Without the names of proxies: the page is for browsers on this machine only.
         let own = Self {
             address: self.address,
             hosts: Vec::new(),
@@ -351,6 +354,7 @@ fn only(headers: &HeaderMap, name: header::HeaderName) -> Result<Option<&str>, (
         return Ok(None);
     };
     match (value.to_str(), values.next()) {
+        // With two values, a proxy and we might believe different ones.
         (Ok(value), None) => Ok(Some(value)),
         _ => Err(()),
     }

@@ -254,6 +254,7 @@ impl Streams {
     fn take_answer(&self, id: u64) -> Option<Frame> {
         let mut state = self.state();
         let stream = state.streams.get(&id)?;
+        // A single response needs no stream: it is sent as JSON.
         if stream.events.len() != 1 || !stream.ended {
             return None;
         }
@@ -275,6 +276,7 @@ impl Streams {
         if stream.ended && next >= stream.first + stream.events.len() as u64 {
             return Attachment::Over;
         }
+        // The reader before sees that it was replaced, and ends.
         stream.wake();
         stream.reader = Some(ReaderRegistration {
             serial,
@@ -309,6 +311,7 @@ impl Drop for Attached {
             && stream.is_read_by(self.serial)
         {
             stream.reader = None;
+            // The session has ended, and this was the last reader of the stream.
             if state.closed {
                 state.remove(self.id);
             }
@@ -352,6 +355,7 @@ impl StreamReader {
             return Poll::Pending;
         };
         let frame = event.frame.clone();
+        // A resumed reader reads some events a second time, which are counted already.
         if number >= stream.unsent_from {
             let notice = event.notice_bytes();
             stream.unsent_from = number + 1;
