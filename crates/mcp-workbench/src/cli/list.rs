@@ -102,7 +102,8 @@ struct ListedServer {
     transport: &'static str,
     /// Its command line or address, without secrets.
     target: String,
-    /// The entry of the tool cache.
+    /// The entry of the tool cache, under the name that it had in 1.0.0.
+    #[serde(rename = "kept")]
     cached: Option<CachedTools>,
     #[serde(flatten)]
     found: Option<ServerStatus>,

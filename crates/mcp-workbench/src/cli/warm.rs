@@ -224,6 +224,8 @@ struct ServerDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<usize>,
     milliseconds: u128,
+    /// Under the name that it had in 1.0.0.
+    #[serde(rename = "kept")]
     cached: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,

@@ -138,7 +138,7 @@ fn cached_tools_are_listed_with_their_age() {
     };
     let cached = |listed: &str, toolbox: usize| {
         let listed: serde_json::Value = serde_json::from_str(listed).unwrap();
-        listed["toolboxes"][toolbox]["servers"][0]["cached"].clone()
+        listed["toolboxes"][toolbox]["servers"][0]["kept"].clone()
     };
     assert_eq!(cached(&warmed(&setup, &["list", "--json"]), 0), json!(null));
     warmed(&setup, &["warm", "dev"]);

@@ -88,10 +88,10 @@ fn json_has_the_same_content() {
             "folderServers": 2,
             "folderBytes": 0,
             "servers": [
-                {"toolbox": "dev", "server": "fs", "tools": 2, "cached": true},
-                {"toolbox": "dev", "server": "bad", "cached": false,
+                {"toolbox": "dev", "server": "fs", "tools": 2, "kept": true},
+                {"toolbox": "dev", "server": "bad", "kept": false,
                     "error": "command '/no/such/program' not found"},
-                {"toolbox": "ops", "server": "db", "tools": 1, "cached": true},
+                {"toolbox": "ops", "server": "db", "tools": 1, "kept": true},
             ],
         })
     );
