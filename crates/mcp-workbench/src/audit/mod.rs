@@ -17,7 +17,7 @@ use std::{
 };
 
 pub(crate) use line::{redact_and_cut, write_redacted};
-pub(crate) use reader::{Filter, Line, LogReader};
+pub(crate) use reader::{AuditLine, Filter, LogReader};
 use record::{LineFormat, Record};
 use writer::Writer;
 

@@ -45,14 +45,14 @@ pub(super) enum StructuredPart {
 
 pub(super) struct Piece {
     item: RawJson,
-    shape: Shape,
+    shape: ShownPart,
     /// The range of its text in the joined text; `None` if it has none.
     pub(super) span: Option<Range<usize>>,
 }
 
 /// The part of a content that can be shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum ShownPart {
     /// A part of its text.
     Text,
     /// A part of the text of its resource.
@@ -146,19 +146,21 @@ impl<'a> Reading<'a> {
         let kind = item.member("type");
         let kind = kind.as_ref().and_then(RawJson::as_text);
         let shape = match kind.as_deref() {
-            Some("text") => Some(Shape::Text),
+            Some("text") => Some(ShownPart::Text),
             Some("image" | "audio") => None,
             Some(RESOURCE) => resource_shape(&item),
-            _ => Some(Shape::Whole),
+            _ => Some(ShownPart::Whole),
         };
         let text = match shape {
-            Some(Shape::Text) => text_of(item.member(TEXT)),
-            Some(Shape::Resource) => text_of(item.member(RESOURCE).and_then(|it| it.member(TEXT))),
-            Some(Shape::Whole) | None => None,
+            Some(ShownPart::Text) => text_of(item.member(TEXT)),
+            Some(ShownPart::Resource) => {
+                text_of(item.member(RESOURCE).and_then(|it| it.member(TEXT)))
+            }
+            Some(ShownPart::Whole) | None => None,
         };
         let shape = match (shape, &text) {
             // A text content without text has no part to show.
-            (Some(Shape::Text | Shape::Resource), None) => Some(Shape::Whole),
+            (Some(ShownPart::Text | ShownPart::Resource), None) => Some(ShownPart::Whole),
             (shape, _) => shape,
         };
         let span = shape.map(|_| {
@@ -170,7 +172,7 @@ impl<'a> Reading<'a> {
             self.text.push_str(&text);
             start..self.text.len()
         });
-        let shape = shape.unwrap_or(Shape::Whole);
+        let shape = shape.unwrap_or(ShownPart::Whole);
         self.pieces.push(Piece { item, shape, span });
     }
 }
@@ -181,7 +183,7 @@ impl Piece {
         let text = self
             .item
             .member(TEXT)
-            .filter(|_| self.shape == Shape::Text)?;
+            .filter(|_| self.shape == ShownPart::Text)?;
         Some(Cow::Owned(text.as_text()?.into_owned()))
     }
 
@@ -194,12 +196,12 @@ impl Piece {
     pub(super) fn part(&self, text: &str) -> Option<RawJson> {
         let text = RawJson::of(&text);
         match self.shape {
-            Shape::Text => Some(self.item.with_member(TEXT, &text)),
-            Shape::Resource => {
+            ShownPart::Text => Some(self.item.with_member(TEXT, &text)),
+            ShownPart::Resource => {
                 let resource = self.item.member(RESOURCE)?.with_member(TEXT, &text);
                 Some(self.item.with_member(RESOURCE, &resource))
             }
-            Shape::Whole => None,
+            ShownPart::Whole => None,
         }
     }
 }
@@ -213,7 +215,7 @@ pub(super) fn text_item(text: &str) -> RawJson {
 }
 
 /// Returns the part of an embedded resource that can be shown; `None` if it is binary data.
-fn resource_shape(item: &RawJson) -> Option<Shape> {
+fn resource_shape(item: &RawJson) -> Option<ShownPart> {
     let resource = item.member(RESOURCE);
     let has = |name: &str| {
         resource
@@ -222,8 +224,8 @@ fn resource_shape(item: &RawJson) -> Option<Shape> {
     };
     match (has(TEXT), has("blob")) {
         (_, true) => None,
-        (true, false) => Some(Shape::Resource),
-        (false, false) => Some(Shape::Whole),
+        (true, false) => Some(ShownPart::Resource),
+        (false, false) => Some(ShownPart::Whole),
     }
 }
 

@@ -54,11 +54,11 @@ enum NodeKind {
         members: Map<String, Value>,
         /// The members of `<<` entries. A mapping's own members win over them, wherever they are.
         merged: Vec<Map<String, Value>>,
-        key: Option<Key>,
+        key: Option<YamlKey>,
     },
 }
 
-enum Key {
+enum YamlKey {
     Name(String),
     Merge,
 }
@@ -138,9 +138,9 @@ impl Builder {
             && key.is_none()
         {
             *key = Some(if is_plain && text == "<<" {
-                Key::Merge
+                YamlKey::Merge
             } else {
-                Key::Name(text.to_owned())
+                YamlKey::Name(text.to_owned())
             });
             return Ok(());
         }
@@ -175,9 +175,9 @@ impl Builder {
                 merged,
                 key,
             }) => match key.take().ok_or(Refused)? {
-                Key::Merge => merged.extend(mappings(value)?),
-                Key::Name(name) if members.contains_key(&name) => return Err(Refused),
-                Key::Name(name) => {
+                YamlKey::Merge => merged.extend(mappings(value)?),
+                YamlKey::Name(name) if members.contains_key(&name) => return Err(Refused),
+                YamlKey::Name(name) => {
                     members.insert(name, value);
                 }
             },

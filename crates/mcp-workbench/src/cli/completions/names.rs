@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The names that complete a command line, given the words typed so far.
-pub(super) struct Names {
+pub(super) struct CompletionNames {
     environment: Environment,
     /// The file of `--config`.
     file: Option<PathBuf>,
@@ -26,7 +26,7 @@ pub(super) struct Names {
     config: OnceLock<Option<Config>>,
 }
 
-impl Names {
+impl CompletionNames {
     /// Reads the words before the one that is completed. Whatever is wrong with them is ignored.
     pub(super) fn new(words: &[OsString], environment: &Environment) -> Self {
         let mut names = Self {
@@ -125,21 +125,21 @@ fn candidate(name: &str) -> Option<CompletionCandidate> {
 }
 
 /// Makes a command complete the arguments that are names of the configuration.
-pub(super) fn complete_names(command: Command, names: &Arc<Names>) -> Command {
+pub(super) fn complete_names(command: Command, names: &Arc<CompletionNames>) -> Command {
     let name = command.get_name().to_owned();
     command
         .mut_args(|argument| complete_name(argument, &name, names))
         .mut_subcommands(|command| complete_names(command, names))
 }
 
-fn complete_name(argument: Arg, command: &str, names: &Arc<Names>) -> Arg {
-    let candidates: fn(&Names) -> Vec<CompletionCandidate> =
+fn complete_name(argument: Arg, command: &str, names: &Arc<CompletionNames>) -> Arg {
+    let candidates: fn(&CompletionNames) -> Vec<CompletionCandidate> =
         match (argument.get_id().as_str(), command) {
             // `init` creates a new file, so existing names do not fit.
             (_, "init") => return argument,
-            ("toolbox" | "toolboxes" | "native", _) => Names::toolboxes,
-            ("server", _) | ("name", "remove" | "enable" | "disable") => Names::servers,
-            ("tool", _) => Names::tools,
+            ("toolbox" | "toolboxes" | "native", _) => CompletionNames::toolboxes,
+            ("server", _) | ("name", "remove" | "enable" | "disable") => CompletionNames::servers,
+            ("tool", _) => CompletionNames::tools,
             _ => return argument,
         };
     let names = Arc::clone(names);

@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use thiserror::Error;
 
-use super::target::{LoginKind, Target};
+use super::target::{LoginKind, SignInTarget};
 use crate::{
     oauth::{Account, FetchFault, OAuthCode, SignInError},
     visible::visible,
@@ -73,7 +73,7 @@ pub(super) enum LoginError {
 impl LoginError {
     /// Returns the account for a sign-in, or the error if there is none.
     pub(super) fn unless_person(
-        target: &Target,
+        target: &SignInTarget,
         kind: LoginKind<'_>,
         config: Option<&Path>,
     ) -> Result<Account, Self> {

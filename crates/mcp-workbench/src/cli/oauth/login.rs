@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use super::{browser, error::LoginError, paste::Paste, target::Target, until_a_signal};
+use super::{browser, error::LoginError, paste::Paste, target::SignInTarget, until_a_signal};
 use crate::{
     alarm::timeout,
     cli::{
@@ -56,7 +56,7 @@ pub(in crate::cli) fn run(
     environment: &Environment,
 ) -> CommandResult {
     let mut loaded = load_configuration(config, environment)?.config;
-    let target = Target::named(&mut loaded, &arguments.toolbox, &arguments.server)?;
+    let target = SignInTarget::named(&mut loaded, &arguments.toolbox, &arguments.server)?;
     let kind = target.login_kind(loaded.state.as_deref());
     let account = LoginError::unless_person(&target, kind, config)?
         .asking_for(&arguments.scope)
@@ -170,7 +170,7 @@ struct LoginReport<'a> {
 
 impl<'a> LoginReport<'a> {
     fn of(
-        target: &'a Target,
+        target: &'a SignInTarget,
         account: &Account,
         granted: &'a Granted,
         record: Option<&Record>,

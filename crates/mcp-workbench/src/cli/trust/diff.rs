@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    examine::{ExaminedServer, StartOutcome, Subject, choose_tool},
+    examine::{ExaminedServer, StartOutcome, TrustReview, choose_tool},
     readable,
     selection::TrustSelection,
 };
@@ -88,7 +88,7 @@ pub(super) fn run(
     environment: &Environment,
 ) -> CommandResult {
     let chosen = &arguments.chosen;
-    let subject = Subject::load(config, chosen, environment)?;
+    let subject = TrustReview::load(config, chosen, environment)?;
     let (pins, mut servers) = subject.examine(|subject, it| !subject.is_barred(it), environment)?;
     let chosen = &choose_tool(&mut servers, chosen)?;
     let differences: Vec<ServerDifference> = servers

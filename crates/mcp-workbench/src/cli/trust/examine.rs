@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The lock file and the selected servers.
-pub(super) struct Subject {
+pub(super) struct TrustReview {
     pub(super) pins: Pins,
     /// The content of the lock file; empty if it does not exist.
     pub(super) lock: Arc<Lock>,
@@ -72,7 +72,7 @@ pub(super) enum StartOutcome {
     NotStarted,
 }
 
-impl Subject {
+impl TrustReview {
     /// Reads the configuration and its lock file.
     pub(super) fn load(
         config: Option<&Path>,

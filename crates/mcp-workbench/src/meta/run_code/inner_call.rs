@@ -31,12 +31,12 @@ use crate::{
 
 /// The call of a script, with the tool that it means.
 pub(super) struct InnerCall {
-    pub(super) target: Target,
+    pub(super) target: CalledFunction,
     pub(super) arguments: RawJson,
 }
 
 #[derive(Clone)]
-pub(super) enum Target {
+pub(super) enum CalledFunction {
     Tool(ToolIdentifier),
     Search,
     Describe,
@@ -54,10 +54,12 @@ impl InnerCall {
             return Err(invalid("the arguments of a call are one object"));
         }
         let target = match called {
-            Called::Tool { server, tool } => Target::Tool(names::find(workbench, server, tool)?),
-            Called::Search => Target::Search,
-            Called::Describe => Target::Describe,
-            Called::ReadResult => Target::ReadResult,
+            Called::Tool { server, tool } => {
+                CalledFunction::Tool(names::find(workbench, server, tool)?)
+            }
+            Called::Search => CalledFunction::Search,
+            Called::Describe => CalledFunction::Describe,
+            Called::ReadResult => CalledFunction::ReadResult,
         };
         Ok(Self { target, arguments })
     }
@@ -71,20 +73,20 @@ impl InnerCall {
     ) -> Result<CallValue, Failure> {
         let arguments = self.arguments;
         match self.target {
-            Target::Tool(tool) => {
+            CalledFunction::Tool(tool) => {
                 let result = call(&workbench, tool, arguments, context).await?;
                 let bytes = result.as_bytes().len();
                 offload(bytes, move || value_of(&result, number)).await
             }
-            Target::Search => {
+            CalledFunction::Search => {
                 let found = search(&workbench, &arguments, &context).await?;
                 Ok(found.into())
             }
-            Target::Describe => {
+            CalledFunction::Describe => {
                 let described = describe(&workbench, &arguments, &context).await?;
                 Ok(described.into())
             }
-            Target::ReadResult => {
+            CalledFunction::ReadResult => {
                 let stored = stored_result(&workbench, &arguments, &context).await?;
                 let bytes = stored.json().len();
                 offload(bytes, move || {
@@ -98,7 +100,7 @@ impl InnerCall {
     }
 }
 
-impl Target {
+impl CalledFunction {
     /// Returns whether the call may change something, as far as its server says. One that was not up has not said yet.
     pub(super) fn writes(&self, workbench: &Workbench) -> bool {
         match self {

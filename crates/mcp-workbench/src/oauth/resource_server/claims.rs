@@ -8,7 +8,7 @@ use crate::config::ClientClaims;
 
 /// The holder of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Subject<'a> {
+pub(super) enum TokenSubject<'a> {
     User(&'a str),
     /// A client of the authorization server that acts for itself. Not every authorization server gives it a subject.
     Program(&'a str),
@@ -23,13 +23,13 @@ impl Claims {
     }
 
     /// Returns the user that the token is for, or the program if it acts for itself.
-    pub(super) fn subject(&self) -> Option<Subject<'_>> {
+    pub(super) fn subject(&self) -> Option<TokenSubject<'_>> {
         let text = |name| self.0.get(name).and_then(Value::as_str);
         let subject = match self.0.get("sub") {
-            Some(_) => Subject::User(text("sub")?),
-            None => Subject::Program(text("client_id")?),
+            Some(_) => TokenSubject::User(text("sub")?),
+            None => TokenSubject::Program(text("client_id")?),
         };
-        let (Subject::User(name) | Subject::Program(name)) = subject;
+        let (TokenSubject::User(name) | TokenSubject::Program(name)) = subject;
         (!name.is_empty()).then_some(subject)
     }
 
@@ -124,9 +124,9 @@ mod tests {
         for (value, expected) in [
             (
                 json!({"sub": "ada", "client_id": "x"}),
-                Some(Subject::User("ada")),
+                Some(TokenSubject::User("ada")),
             ),
-            (json!({"client_id": "x"}), Some(Subject::Program("x"))),
+            (json!({"client_id": "x"}), Some(TokenSubject::Program("x"))),
             (json!({"sub": "", "client_id": "x"}), None),
             (json!({"sub": 1, "client_id": "x"}), None),
             (json!({}), None),

@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 const MAX_KEYS: usize = 100;
 
 /// A key of the authorization server.
-pub(super) struct Key {
+pub(super) struct IssuerKey {
     id: Option<String>,
     algorithm: Option<String>,
     pub(super) public: DecodingKey,
@@ -34,7 +34,7 @@ pub(super) struct Key {
 
 /// The keys, and the time at which they were fetched.
 pub(super) struct KeySet {
-    keys: Vec<Key>,
+    keys: Vec<IssuerKey>,
     fetched_at: Instant,
 }
 
@@ -52,7 +52,7 @@ impl KeySet {
                     jwk.common.public_key_use,
                     Some(PublicKeyUse::Encryption | PublicKeyUse::Other(_))
                 );
-                Some(Key {
+                Some(IssuerKey {
                     public: DecodingKey::from_jwk(&jwk)
                         .ok()
                         .filter(|_| is_for_signatures)?,
@@ -71,7 +71,7 @@ impl KeySet {
         &'a self,
         id: Option<&'a str>,
         algorithm: Algorithm,
-    ) -> impl Iterator<Item = &'a Key> {
+    ) -> impl Iterator<Item = &'a IssuerKey> {
         let name = format!("{algorithm:?}");
         self.keys.iter().filter(move |key| {
             let has_id = id.is_none() || key.id.as_deref() == id;

@@ -22,7 +22,7 @@ use crate::{
     config::{Auth, ClientClaims, TokenAlgorithm},
     sha256::Sha256,
 };
-use claims::{Claims, Subject};
+use claims::{Claims, TokenSubject};
 use introspection::Introspector;
 use keys::{KeyOwner, KeySet, Keys};
 
@@ -136,8 +136,8 @@ impl ResourceServer {
         let client = claims.client(&self.clients)?;
         let name = client.as_ref().map(ClientName::as_str);
         let (kind, subject) = match subject {
-            Subject::User(name) => ("user", name),
-            Subject::Program(name) => ("program", name),
+            TokenSubject::User(name) => ("user", name),
+            TokenSubject::Program(name) => ("program", name),
         };
         let identity = json!([self.auth.issuer, kind, subject, name]).to_string();
         let mut digest = [0; 16];

@@ -27,17 +27,17 @@ pub(super) struct Connections {
 struct ConnectionTable {
     /// Counts connections, so that older ones have smaller numbers.
     newest: u64,
-    guests: BTreeMap<u64, Entry>,
-    admitted: BTreeMap<u64, Entry>,
+    guests: BTreeMap<u64, ConnectionEntry>,
+    admitted: BTreeMap<u64, ConnectionEntry>,
 }
 
-struct Entry {
+struct ConnectionEntry {
     turns: Turns,
     /// The task of the connection, once it is spawned.
     task: Option<AbortHandle>,
 }
 
-impl Entry {
+impl ConnectionEntry {
     /// Closes the connection. Its task is dropped at the point where it waits.
     fn close(self) {
         if let Some(task) = self.task {
@@ -55,7 +55,7 @@ impl ConnectionTable {
             .min_by_key(|(_, entry)| entry.turns.waiting_since())
             .map(|(number, _)| *number);
         let closed = idlest.and_then(|number| self.admitted.remove(&number));
-        closed.map(Entry::close).is_some()
+        closed.map(ConnectionEntry::close).is_some()
     }
 }
 
@@ -79,7 +79,7 @@ impl Connections {
         table.newest += 1;
         let number = table.newest;
         let turns = Turns::new(self.epoch);
-        let entry = Entry {
+        let entry = ConnectionEntry {
             turns: turns.clone(),
             task: None,
         };
@@ -105,7 +105,7 @@ impl Connections {
         let table = self.table();
         let all = table.guests.iter().chain(&table.admitted);
         let stalled = all.filter(|(_, entry)| entry.turns.unread() > 0);
-        let droppable = stalled.map(|(number, Entry { turns, .. })| StoredBytes {
+        let droppable = stalled.map(|(number, ConnectionEntry { turns, .. })| StoredBytes {
             rank: Rank::Unread,
             since: self.epoch + Duration::from_micros(turns.waiting_since()),
             bytes: turns.unread(),

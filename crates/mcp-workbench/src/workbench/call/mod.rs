@@ -47,8 +47,8 @@ use observed::{ObservedCall, end_with, observe};
 pub(crate) use resolve::LookupError;
 use resolve::{Attempt, Lookup};
 pub(crate) use select::Select;
-use waiting::Step;
 pub(crate) use waiting::WaitingCall;
+use waiting::WaitingStep;
 
 /// The number of times that a call is checked and sent again because its tool changed between the check and the
 /// moment of sending.
@@ -335,7 +335,7 @@ impl Run {
                 let shown = (self.mode == Mode::Native).then(|| shown.to_owned());
                 CallStart::Waits(WaitingCall {
                     run: self,
-                    step: Step::Resolve { call, shown },
+                    step: WaitingStep::Resolve { call, shown },
                 })
             }
             Err(error) => {
@@ -366,7 +366,7 @@ impl Run {
             }
             Ok(Permit::Ask(_)) => CallStart::Waits(WaitingCall {
                 run: self,
-                step: Step::Check { server, call },
+                step: WaitingStep::Check { server, call },
             }),
             Err(refusal) => {
                 CallStart::Over(self.finish(None, Err(CallError::from(refusal).into())))
@@ -382,7 +382,7 @@ impl Run {
         end: CallEnd,
     ) -> Settled {
         let step = match end {
-            CallEnd::Unfinished(call) => Step::Follow {
+            CallEnd::Unfinished(call) => WaitingStep::Follow {
                 server,
                 call,
                 consent,
@@ -394,7 +394,7 @@ impl Run {
                 ..
             } if self.checks < MAX_CHECKS => {
                 self.checks += 1;
-                Step::Check { server, call }
+                WaitingStep::Check { server, call }
             }
             CallEnd::Over {
                 call,
@@ -402,7 +402,7 @@ impl Run {
                 ..
             } if self.header_repeats < MAX_HEADER_REPEATS => {
                 self.header_repeats += 1;
-                Step::Check { server, call }
+                WaitingStep::Check { server, call }
             }
             CallEnd::Over {
                 call,
@@ -412,7 +412,7 @@ impl Run {
                 .sign_in()
                 .is_some_and(|it| self.can_sign_in(&server, it)) =>
             {
-                Step::SignIn {
+                WaitingStep::SignIn {
                     server,
                     call,
                     error,
@@ -436,7 +436,7 @@ impl Run {
                 self.record_end(consent, &result);
                 Settled::Waits(WaitingCall {
                     run: self,
-                    step: Step::Select { filter, result },
+                    step: WaitingStep::Select { filter, result },
                 })
             }
             (_, result) => {

@@ -22,11 +22,11 @@ use crate::{
 /// A call that has to wait for something.
 pub(crate) struct WaitingCall {
     pub(super) run: Run,
-    pub(super) step: Step,
+    pub(super) step: WaitingStep,
 }
 
 /// The step that a call waits at.
-pub(super) enum Step {
+pub(super) enum WaitingStep {
     /// The tool has to be found.
     Resolve { call: Call, shown: Option<String> },
     /// The call has to be checked and sent.
@@ -56,12 +56,14 @@ impl WaitingCall {
         let Self { mut run, mut step } = self;
         loop {
             let (server, call) = match step {
-                Step::Resolve { call, shown } => match resolve(&mut run, call, shown).await {
-                    Ok(found) => found,
-                    Err(failure) => return run.finish(None, Err(failure)),
-                },
-                Step::Check { server, call } => (server, call),
-                Step::SignIn {
+                WaitingStep::Resolve { call, shown } => {
+                    match resolve(&mut run, call, shown).await {
+                        Ok(found) => found,
+                        Err(failure) => return run.finish(None, Err(failure)),
+                    }
+                }
+                WaitingStep::Check { server, call } => (server, call),
+                WaitingStep::SignIn {
                     server,
                     call,
                     error,
@@ -76,7 +78,7 @@ impl WaitingCall {
                     }
                     (server, call)
                 }
-                Step::Follow {
+                WaitingStep::Follow {
                     server,
                     call,
                     consent,
@@ -91,7 +93,7 @@ impl WaitingCall {
                     }
                     continue;
                 }
-                Step::Select { filter, result } => {
+                WaitingStep::Select { filter, result } => {
                     let selected = select::apply(&run, &filter, result.json).await;
                     return run.finish(None, Ok(CallResult::new(selected, result.era)));
                 }
