@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     call::{CallContext, CallReports},
-    config::{Environment, ToolMode},
+    config::{Environment, Purpose, ToolMode},
     meta::{DEFAULT_TIMEOUT_S, MAX_CODE_CHARACTERS, MAX_TIMEOUT_S, declarations, run_script},
     scripts::StartError,
     visible::escaped,
@@ -113,6 +113,7 @@ pub(super) fn run(
         retry: None,
         reports: CallReports::default(),
     };
+    config.purpose = Purpose::Call;
     let limit = Duration::from_secs(arguments.timeout);
     let report = with_workbench(config, async |workbench| {
         let run = run_script(&workbench, &code, limit, &context);

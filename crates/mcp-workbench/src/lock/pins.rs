@@ -41,6 +41,8 @@ pub(crate) struct Pins {
     pub(super) texts: Texts,
     pub(super) programs: Arc<Programs>,
     state: Mutex<LockState>,
+    /// False if the tool list of a first contact may be incomplete, so that it is not pinned.
+    pub(super) pins_first_contacts: bool,
     /// The policy of the configuration, or `None` if servers are started for a review.
     policy: Mutex<Option<PinPolicy>>,
     /// Serializes writers, so that each observation is written once.
@@ -85,6 +87,7 @@ impl Pins {
             file,
             program: Invocation::of(config),
             state: Mutex::default(),
+            pins_first_contacts: config.purpose != Purpose::Call,
             policy: Mutex::new(policy_of(config)),
             writing: Mutex::default(),
         }
@@ -485,7 +488,7 @@ impl Pins {
 /// Returns the policy of a configuration, or `None` for a review.
 fn policy_of(config: &Config) -> Option<PinPolicy> {
     match config.purpose {
-        Purpose::Use => Some(PinPolicy::of(config)),
+        Purpose::Use | Purpose::Call => Some(PinPolicy::of(config)),
         Purpose::Review => None,
     }
 }

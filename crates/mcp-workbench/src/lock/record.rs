@@ -12,7 +12,7 @@ use super::{
     disk::{Disk, read, stamp},
     observed::{ObservedServer, Start},
     pins::unusable,
-    state::NoticeScope,
+    state::{LockState, NoticeScope},
 };
 use crate::{config::write_atomically, sync::lock, visible::visible};
 
@@ -24,10 +24,7 @@ impl Pins {
 
     /// Returns true if there is something to write.
     pub(crate) fn has_news(&self) -> bool {
-        let has_found = {
-            let state = self.state();
-            !(state.first.is_empty() && state.reported_changes.is_empty())
-        };
+        let has_found = !self.news(&self.state()).is_empty();
         has_found || self.is_raised()
     }
 
@@ -37,7 +34,7 @@ impl Pins {
         let _turn = lock(&self.writing);
         let (news, is_reported) = {
             let state = self.state();
-            (state.news(), state.reported_unwritable)
+            (self.news(&state), state.reported_unwritable)
         };
         if news.is_empty() && !self.is_raised() {
             return;
@@ -76,6 +73,13 @@ impl Pins {
             }
             Err(_) => {}
         }
+    }
+
+    /// Returns the observations to write.
+    fn news(&self, state: &LockState) -> Vec<Arc<ObservedServer>> {
+        let first = state.first.values().filter(|_| self.pins_first_contacts);
+        let news = first.chain(state.reported_changes.values());
+        news.map(Arc::clone).collect()
     }
 
     /// Applies a change to the current content of the file, which other processes may have written meanwhile.

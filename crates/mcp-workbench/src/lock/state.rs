@@ -64,12 +64,6 @@ impl LockState {
         self.changed = left;
     }
 
-    /// Returns the observations to write.
-    pub(super) fn news(&self) -> Vec<Arc<ObservedServer>> {
-        let news = self.first.values().chain(self.reported_changes.values());
-        news.map(Arc::clone).collect()
-    }
-
     /// Removes the observations that were written, unless there are newer ones.
     pub(super) fn forget(&mut self, written: &[Arc<ObservedServer>]) {
         let is_written =

@@ -37,7 +37,7 @@ use crate::{
     alarm::timeout,
     budget::Selection,
     call::{CallContext, CallReports, ClientHandle},
-    config::{Config, Environment, ToolMode},
+    config::{Config, Environment, Purpose, ToolMode},
     downstream::{Phase, ServerHandle, Urgency},
     jq::{Filter, FilterError},
     meta::{self, MetaTool},
@@ -211,6 +211,7 @@ struct EndedCall {
 /// Calls the tool with a server of this process.
 fn call_alone(wanted: WantedCall, mut config: Config) -> Result<EndedCall, ProbeError> {
     config.tool_mode = ToolMode::Proxy;
+    config.purpose = Purpose::Call;
     let WantedCall {
         tool,
         given,
