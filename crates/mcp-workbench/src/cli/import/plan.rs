@@ -1,14 +1,15 @@
 //! The plan of an import: the servers that were found, which of them are new, and their toolboxes and names.
 
-mod restrictions;
-
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::topic::{GENERAL, Topic};
 use crate::{
-    clients::{Client, DiscoveredFile, Identity, OwnServer, ParsedEntry, Remark, Scope, identity},
+    clients::{
+        Client, DiscoveredFile, Identity, OwnServer, ParsedEntry, Remark, Scope, identity,
+        restrict_to_both,
+    },
     config::{Environment, parse},
 };
 
@@ -56,6 +57,7 @@ pub(super) enum CandidateKind {
         toolbox: String,
         name: String,
         identity: Identity,
+        remarks: Vec<Remark>,
     },
     Ourselves,
     /// The entry is not a server that others can use.
@@ -104,15 +106,16 @@ pub(super) fn gather(
     program: &Path,
 ) -> Vec<ImportCandidate> {
     let mut candidates: Vec<ImportCandidate> = Vec::new();
-    for file in files {
-        for server in file.servers.into_iter().flatten() {
+    for mut file in files {
+        let servers = std::mem::replace(&mut file.servers, Ok(Vec::new()));
+        for server in servers.into_iter().flatten() {
             let place = ServerLocation {
                 client: file.client,
                 file: file.path.clone(),
                 project: server.project.clone(),
                 name: server.name.clone(),
             };
-            let kind = kind_of(server.parsed, file.scope, known, program);
+            let kind = kind_of(server.parsed, &file, known, program);
             add(&mut candidates, place, kind);
         }
     }
@@ -136,7 +139,7 @@ fn add(candidates: &mut Vec<ImportCandidate>, place: ServerLocation, kind: Candi
 
 fn kind_of(
     parsed: ParsedEntry,
-    scope: Scope,
+    file: &DiscoveredFile,
     known: &[OwnServer],
     program: &Path,
 ) -> CandidateKind {
@@ -152,10 +155,14 @@ fn kind_of(
     }
     let mut known = known.iter();
     if let Some(present) = known.find(|it| it.identity.as_ref() == Some(&identity)) {
+        // The restrictions of a project are not the user's.
+        let is_stricter = file.scope == Scope::User && present.allows_more_than(&imported.entry);
+        let client = file.client.title;
         return CandidateKind::Present {
             toolbox: present.toolbox.clone(),
             name: present.name.clone(),
             identity,
+            remarks: Vec::from_iter(is_stricter.then_some(Remark::FewerToolsIn { client })),
         };
     }
     let wrong = wrong_places(&imported.entry);
@@ -167,7 +174,7 @@ fn kind_of(
         entry: imported.entry,
         remarks: imported.remarks,
         topic: GENERAL,
-        from_project: scope == Scope::Project,
+        from_project: file.scope == Scope::Project,
     };
     if new.from_project {
         new.restrict();
@@ -254,10 +261,20 @@ impl ImportCandidate {
     /// over a disabled one. Of two tool restrictions the stricter one wins. A project's restrictions do not count
     /// beside the user's own entry, because the user may not have agreed to the project file.
     fn join(&mut self, place: ServerLocation, kind: CandidateKind) {
-        let (CandidateKind::New(one), CandidateKind::New(mut other)) = (&mut self.kind, kind)
-        else {
-            self.places.push(place);
-            return;
+        let (one, mut other) = match (&mut self.kind, kind) {
+            (CandidateKind::New(one), CandidateKind::New(other)) => (one, other),
+            (
+                CandidateKind::Present { remarks, .. },
+                CandidateKind::Present { remarks: more, .. },
+            ) => {
+                remarks.extend(more);
+                self.places.push(place);
+                return;
+            }
+            _ => {
+                self.places.push(place);
+                return;
+            }
         };
         // The user's own entry replaces the project's, which the user may never have seen.
         if one.from_project && !other.from_project {
@@ -304,7 +321,7 @@ impl NewServer {
         let Some(entry) = self.entry.as_object_mut() else {
             return;
         };
-        let differ = restrictions::restrict_to_both(entry, &other.entry);
+        let differ = restrict_to_both(entry, &other.entry);
         if differ && !self.remarks.contains(&Remark::StricterTools) {
             self.remarks.push(Remark::StricterTools);
         }

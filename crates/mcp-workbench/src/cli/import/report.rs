@@ -197,12 +197,17 @@ impl ImportReport<'_> {
             lines.extend(remarks.map(|remark| format!("{name}: {remark}")));
         }
         for candidate in self.candidates {
-            if let CandidateKind::Unusable(places) = &candidate.kind {
-                let (name, places) = (visible(&candidate.name), places.join(", "));
-                lines.push(format!(
-                    "{name}: the workbench does not support the value of {}; add it by hand",
-                    visible(&places)
-                ));
+            match &candidate.kind {
+                CandidateKind::Unusable(places) => lines.push(format!(
+                    "{}: the workbench does not support the value of {}; add it by hand",
+                    visible(&candidate.name),
+                    visible(&places.join(", "))
+                )),
+                CandidateKind::Present { name, remarks, .. } => {
+                    let name = visible(name);
+                    lines.extend(remarks.iter().map(|remark| format!("{name}: {remark}")));
+                }
+                _ => {}
             }
         }
         lines.push(self.outcome());
@@ -348,10 +353,13 @@ impl ImportReport<'_> {
             (CandidateKind::Unusable(_), _) => ("unusable", None, None),
             (CandidateKind::NotAServer | CandidateKind::New(_), _) => ("not_a_server", None, None),
         };
-        let remarks = addition
-            .map(|it| it.new.remarks.iter())
-            .into_iter()
-            .flatten()
+        let remarks = match (&candidate.kind, addition) {
+            (Kind::Present { remarks, .. }, _) => remarks.as_slice(),
+            (_, Some(it)) => it.new.remarks.as_slice(),
+            _ => &[],
+        };
+        let remarks = remarks
+            .iter()
             .map(|it| json!({"code": it.code(), "text": it.to_string()}));
         let from_project = addition.filter(|it| it.new.from_project);
         json!({

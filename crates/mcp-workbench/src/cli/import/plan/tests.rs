@@ -216,6 +216,42 @@ fn the_stricter_restriction_of_tools_wins() {
 }
 
 #[test]
+fn a_client_that_allows_fewer_tools_than_the_configuration_is_named() {
+    let own = |entry: Value| {
+        json!({"toolboxes": {"t": {"description": "d", "mcpServers": {"s": entry}}}}).to_string()
+    };
+    let strict = json!({"a": {"command": "x", "disabledTools": ["write"]}});
+    let plain = json!({"b": {"command": "x"}});
+    let remarks = |own: &str| {
+        let files = vec![
+            file(ClientName::Cursor, &plain),
+            file(ClientName::Windsurf, &strict),
+            file(ClientName::Kiro, &strict),
+        ];
+        let candidates = gathered(files, own);
+        let [
+            ImportCandidate {
+                kind: Kind::Present { remarks, .. },
+                ..
+            },
+        ] = candidates.as_slice()
+        else {
+            panic!("{candidates:?}");
+        };
+        remarks.clone()
+    };
+    let named = ["Windsurf", "Kiro"].map(|client| Remark::FewerToolsIn { client });
+    assert_eq!(remarks(&own(json!({"command": "x"}))), named);
+    for entry in [
+        json!({"command": "x", "excludeTools": ["write"]}),
+        json!({"command": "x", "includeTools": ["read"]}),
+        json!({"command": "x", "toolFilters": ["*"]}),
+    ] {
+        assert_eq!(remarks(&own(entry.clone())), [], "{entry}");
+    }
+}
+
+#[test]
 fn restrictions_of_a_project_do_not_reach_an_entry_of_the_user() {
     let own = || file(ClientName::Cursor, &json!({"a": {"command": "x"}}));
     let project = || DiscoveredFile {
