@@ -89,6 +89,13 @@ impl CompletionNames {
         candidates.collect()
     }
 
+    /// Returns the clients of the configuration.
+    fn clients(&self) -> Vec<CompletionCandidate> {
+        let clients = self.config().into_iter();
+        let names = clients.flat_map(|config| config.clients.keys());
+        names.filter_map(|name| candidate(name.as_str())).collect()
+    }
+
     /// Returns the servers of the chosen toolboxes, those that are disabled last.
     fn servers(&self) -> Vec<CompletionCandidate> {
         let names = self.chosen().flat_map(|toolbox| {
@@ -140,6 +147,7 @@ fn complete_name(argument: Arg, command: &str, names: &Arc<CompletionNames>) -> 
             ("toolbox" | "toolboxes" | "native", _) => CompletionNames::toolboxes,
             ("server", _) | ("name", "remove" | "enable" | "disable") => CompletionNames::servers,
             ("tool", _) => CompletionNames::tools,
+            _ if argument.get_long() == Some("as") => CompletionNames::clients,
             _ => return argument,
         };
     let names = Arc::clone(names);

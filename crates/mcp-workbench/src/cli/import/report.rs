@@ -354,7 +354,7 @@ impl ImportReport<'_> {
             (CandidateKind::NotAServer | CandidateKind::New(_), _) => ("not_a_server", None, None),
         };
         let remarks = match (&candidate.kind, addition) {
-            (Kind::Present { remarks, .. }, _) => remarks.as_slice(),
+            (CandidateKind::Present { remarks, .. }, _) => remarks.as_slice(),
             (_, Some(it)) => it.new.remarks.as_slice(),
             _ => &[],
         };
