@@ -59,6 +59,8 @@ pub(crate) enum Demand {
     Restart(Selection),
     /// Take no new clients, and end with the last one.
     Drain,
+    /// The context of the attached client again, after [`HostAnswer::Changed`].
+    Context(Box<Attach>),
 }
 
 /// The context of a client.
@@ -128,6 +130,9 @@ pub(crate) enum HostAnswer {
     },
     /// The journal of the client, whose descriptors come with this line, has replaced the last one.
     Journal,
+    /// The configuration has changed. The process sends the context of its client again, because the file may name other
+    /// variables now.
+    Changed,
     /// The client has ended; its process exits with this code.
     Ended {
         code: u8,

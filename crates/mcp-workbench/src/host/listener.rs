@@ -19,7 +19,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     build::Build,
-    clients::{self, Clients, Passed},
+    clients::{self, ClientProcess, Clients, Passed},
     launch::{InheritedHost, mark_ready},
     link::{
         self, Attach, Demand, Greeting, HostAnswer, Inbox, LINK_VERSION, LinkError, PageAddress,
@@ -68,7 +68,16 @@ pub(crate) struct HostOptions {
 /// Loads the configuration for a client.
 type LoadConfig = Box<dyn Fn(&Attach) -> Result<Loaded, String> + Send + Sync>;
 /// Begins to apply changes of the configuration to a workbench.
-type FollowConfig = Box<dyn Fn(&Arc<Workbench>, &Attach, Fingerprint) + Send + Sync>;
+type FollowConfig = Box<dyn Fn(&Arc<Workbench>, Followed) + Send + Sync>;
+
+/// A client whose workbench follows the configuration.
+pub(crate) struct Followed {
+    pub(crate) attach: Attach,
+    /// The fingerprint of the file that was loaded for it.
+    pub(crate) fingerprint: Fingerprint,
+    /// Asks its process for the context again; absent if the process does not wait.
+    pub(crate) process: Option<ClientProcess>,
+}
 
 /// A running host.
 pub(super) struct Host {
@@ -161,7 +170,7 @@ impl Host {
             draining: self.drain.is_cancelled(),
         };
         // The host speaks first, so that every version can tell whether it understands the other.
-        self.say(&socket, &greeting).await;
+        say(&socket, &greeting).await;
         match timeout(DEMAND_TIMEOUT, receive(&socket)).await {
             Ok(Ok(received)) => self.take_demand(socket, received).await,
             // A client that only looked, or a stranger.
@@ -176,7 +185,7 @@ impl Host {
                 match self.attach(socket, *attach, received).await {
                     Ok(()) => return,
                     Err((socket, reason)) => {
-                        self.say(&socket, &HostAnswer::Refused { reason }).await;
+                        say(&socket, &HostAnswer::Refused { reason }).await;
                     }
                 }
                 return;
@@ -204,11 +213,11 @@ impl Host {
                 self.release();
                 HostAnswer::Done { servers: 0 }
             }
-            Err(_) => HostAnswer::Refused {
+            Ok(Demand::Context(_)) | Err(_) => HostAnswer::Refused {
                 reason: "this version of the host does not know the request".into(),
             },
         };
-        self.say(&socket, &answer).await;
+        say(&socket, &answer).await;
     }
 
     async fn attach(
@@ -269,21 +278,6 @@ impl Host {
         ))
     }
 
-    /// Sends a message. A process that has gone gets none.
-    pub(super) async fn say(&self, socket: &UnixStream, message: &impl Serialize) {
-        let line = link::line(message);
-        let mut rest = &line[..];
-        while !rest.is_empty() {
-            let sent = socket
-                .async_io(Interest::WRITABLE, || link::send(socket.as_fd(), rest, &[]))
-                .await;
-            match sent {
-                Ok(count) => rest = &rest[count..],
-                Err(_) => return,
-            }
-        }
-    }
-
     /// Takes no more clients: gives up the socket and the lock, so that another host can take them.
     fn release(&self) {
         if self.drain.is_cancelled() {
@@ -301,7 +295,7 @@ impl Host {
     /// Stops the host. The connection stays open until the process ends, so that a command can wait for that.
     async fn stop_all(&self, socket: &UnixStream) {
         let servers = self.instances().len();
-        self.say(socket, &HostAnswer::Done { servers }).await;
+        say(socket, &HostAnswer::Done { servers }).await;
         self.stop.cancel();
         std::future::pending::<()>().await;
     }
@@ -404,6 +398,22 @@ async fn unused(mut count: watch::Receiver<usize>, drain: &CancellationToken) {
             () = drain.cancelled() => return,
         }
     }
+}
+
+/// Sends a message. Returns false if the process has gone.
+pub(super) async fn say(socket: &UnixStream, message: &impl Serialize) -> bool {
+    let line = link::line(message);
+    let mut rest = &line[..];
+    while !rest.is_empty() {
+        let sent = socket
+            .async_io(Interest::WRITABLE, || link::send(socket.as_fd(), rest, &[]))
+            .await;
+        match sent {
+            Ok(count) => rest = &rest[count..],
+            Err(_) => return false,
+        }
+    }
+    true
 }
 
 /// Receives the first line of a connection.

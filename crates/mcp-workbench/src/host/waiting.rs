@@ -47,8 +47,26 @@ pub(crate) enum AttachError {
     NotReached(io::Error),
     #[error("the link to the host failed: {0}")]
     Link(#[from] LinkError),
+    #[error("the host did not take the client within {} s", START_TIMEOUT.as_secs())]
+    NotTaken,
+    #[error("the host of an older version does not stop taking clients")]
+    NotDrained,
     #[error("the host ended {MAX_QUICK_ENDS} times in a row")]
     KeepsEnding,
+}
+
+impl AttachError {
+    /// Returns whether the host has ended while it was asked.
+    fn is_end_of_host(&self) -> bool {
+        let Self::Link(error) = self else {
+            return false;
+        };
+        match error {
+            LinkError::Closed => true,
+            LinkError::Io(error) => error.kind() == io::ErrorKind::BrokenPipe,
+            LinkError::Malformed => false,
+        }
+    }
 }
 
 /// A client that no host serves.
@@ -151,7 +169,12 @@ pub(crate) struct Waiting {
     pub(crate) config: PathBuf,
     pub(crate) environment: Environment,
     pub(crate) attach: Attach,
+    /// Reads the configuration again and returns the context that follows from it; `None` if the file cannot be used.
+    pub(crate) describe: Describe,
 }
+
+/// Returns the context of a client.
+pub(crate) type Describe = Box<dyn Fn() -> Option<Attach>>;
 
 /// The end of a link.
 enum LinkEnd {
@@ -165,16 +188,16 @@ enum LinkEnd {
 
 impl Waiting {
     /// Attaches the client and waits for its end. Returns the exit code.
-    pub(crate) fn run(&self) -> Result<u8, NotAttached> {
+    pub(crate) fn run(&mut self) -> Result<u8, NotAttached> {
         let mut journal = None;
         let mut quick_ends = 0;
         loop {
-            let mut link = match self.attach(journal.as_ref()) {
-                Ok(link) => link,
+            let (since, end) = match self.attach(journal.as_ref()) {
+                Ok(mut link) => (Instant::now(), self.wait(&mut link, &mut journal)),
+                Err(error) if error.is_end_of_host() => (Instant::now(), LinkEnd::Killed),
                 Err(error) => return Err(NotAttached { error, journal }),
             };
-            let since = Instant::now();
-            match wait(&mut link, &mut journal) {
+            match end {
                 LinkEnd::Client(code) => return Ok(code),
                 LinkEnd::Stopped => {
                     // The user stopped the host. A new one starts when the client needs it, not before.
@@ -191,6 +214,37 @@ impl Waiting {
                 let error = AttachError::KeepsEnding;
                 return Err(NotAttached { error, journal });
             }
+            self.describe_again();
+        }
+    }
+
+    /// Waits for the end of the link, and keeps the last journal that came over it.
+    fn wait(&mut self, link: &mut BlockingLink, journal: &mut Option<JournalFiles>) -> LinkEnd {
+        while let Ok(received) = link.receive(None) {
+            match received.parse() {
+                Ok(HostAnswer::Journal) => {
+                    let files = JournalFiles::of(received.descriptors);
+                    *journal = files.or(journal.take());
+                }
+                Ok(HostAnswer::Changed) => {
+                    self.describe_again();
+                    let context = Demand::Context(Box::new(self.attach.clone()));
+                    // A host that has gone is noticed by the next receive.
+                    let _ = link.send(&context, &[], START_TIMEOUT);
+                }
+                Ok(HostAnswer::Ended { code }) => return LinkEnd::Client(code),
+                Ok(HostAnswer::Stopped) => return LinkEnd::Stopped,
+                // A newer host may send more.
+                _ => {}
+            }
+        }
+        LinkEnd::Killed
+    }
+
+    /// Updates the context of the client: the configuration may name other variables now.
+    fn describe_again(&mut self) {
+        if let Some(attach) = (self.describe)() {
+            self.attach = attach;
         }
     }
 
@@ -198,6 +252,7 @@ impl Waiting {
     fn attach(&self, journal: Option<&JournalFiles>) -> Result<BlockingLink, AttachError> {
         let mut reach = ReachTimeout::new(&self.place);
         let own = &self.attach.build;
+        let mut drained = None;
         loop {
             match reach.connect(&self.place.socket()) {
                 Ok(Connected { link, greeting }) if !greeting.draining => {
@@ -209,6 +264,9 @@ impl Waiting {
                     // A newer build must not wait for the clients of an older host to end before it is used.
                     if greeting.link == LINK_VERSION && !own.is_newer_than(&greeting.build) {
                         return self.attach_to(link, journal);
+                    }
+                    if drained.replace(greeting.pid) == Some(greeting.pid) {
+                        return Err(AttachError::NotDrained);
                     }
                     drain(link)?;
                     reach = ReachTimeout::new(&self.place);
@@ -275,7 +333,11 @@ fn attach_streams(
 ) -> Result<BlockingLink, AttachError> {
     let demand = Demand::Attach(Box::new(attach.clone()));
     link.send(&demand, descriptors, START_TIMEOUT)?;
-    match link.receive(Some(START_TIMEOUT))?.parse()? {
+    let answer = match link.receive(Some(START_TIMEOUT)) {
+        Err(LinkError::Io(error)) if is_timeout(&error) => return Err(AttachError::NotTaken),
+        answer => answer?,
+    };
+    match answer.parse()? {
         HostAnswer::Attached => Ok(link),
         HostAnswer::Refused { reason } => Err(AttachError::Refused { reason }),
         _ => Err(LinkError::Malformed.into()),
@@ -294,24 +356,6 @@ fn is_absent(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
     )
-}
-
-/// Waits for the end of the link, and keeps the last journal that came over it.
-fn wait(link: &mut BlockingLink, journal: &mut Option<JournalFiles>) -> LinkEnd {
-    while let Ok(received) = link.receive(None) {
-        match received.parse() {
-            Ok(HostAnswer::Journal) => {
-                let files = JournalFiles::of(received.descriptors);
-                // The earlier files stay in use if the new ones did not arrive whole.
-                *journal = files.or(journal.take());
-            }
-            Ok(HostAnswer::Ended { code }) => return LinkEnd::Client(code),
-            Ok(HostAnswer::Stopped) => return LinkEnd::Stopped,
-            // A newer host may send more.
-            _ => {}
-        }
-    }
-    LinkEnd::Killed
 }
 
 /// Waits until the client writes something. Returns false if it has gone.
