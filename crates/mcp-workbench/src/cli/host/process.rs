@@ -39,7 +39,7 @@ pub(in crate::cli) struct HostArguments {
     /// The folder of the host
     folder: PathBuf,
 
-    /// Set if the process has a session of its own
+    /// Set if the process is detached from the client
     #[arg(long)]
     detached: bool,
 }

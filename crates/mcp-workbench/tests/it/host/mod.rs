@@ -4,6 +4,7 @@ mod clients;
 mod command_line;
 mod commands;
 mod death;
+mod detached;
 mod guide;
 mod instances;
 mod page;
