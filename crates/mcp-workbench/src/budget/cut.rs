@@ -129,7 +129,7 @@ impl<'a> Cut<'a> {
         } else {
             StructuredPart::Kept
         };
-        self.reading.compose(&content, structured, about)
+        self.reading.compose(&content, structured, Some(about))
     }
 
     fn content(&self, notice: &str, link: Option<&RawJson>) -> RawJson {

@@ -97,12 +97,12 @@ impl<'a> Reading<'a> {
         Some(reading)
     }
 
-    /// Returns the result with other contents. `about` is added to `_meta`.
+    /// Returns the result with other contents. `about`, if there is one, is added to `_meta`.
     pub(super) fn compose(
         &self,
         content: &RawJson,
         structured: StructuredPart,
-        about: MetaMember<'_>,
+        about: Option<MetaMember<'_>>,
     ) -> RawJson {
         let mut text = ObjectText::with_room(content.as_bytes().len());
         let (mut has_content, mut has_meta) = (false, false);
@@ -113,14 +113,19 @@ impl<'a> Reading<'a> {
                     text.raw(CONTENT, content)
                 }
                 STRUCTURED if structured == StructuredPart::LeftOut => text,
-                META if member.value.kind() == Kind::Object && !has_meta => {
-                    has_meta = true;
-                    text.raw(META, &member.value.with_member(about.key, about.value))
-                }
-                // A `_meta` that is no object, or a duplicate, is relayed as it is.
                 META => {
-                    has_meta = true;
-                    text.relay(member)
+                    let is_object = member.value.kind() == Kind::Object;
+                    match about.filter(|_| is_object && !has_meta) {
+                        Some(MetaMember { key, value }) => {
+                            has_meta = true;
+                            text.raw(META, &member.value.with_member(key, value))
+                        }
+                        // A `_meta` that is no object, or a duplicate, is relayed as it is.
+                        None => {
+                            has_meta = true;
+                            text.relay(member)
+                        }
+                    }
                 }
                 _ => text.relay(member),
             };
@@ -128,11 +133,8 @@ impl<'a> Reading<'a> {
         if !has_content {
             text = text.raw(CONTENT, content);
         }
-        if !has_meta {
-            text = text.raw(
-                META,
-                &ObjectText::new().raw(about.key, about.value).finish(),
-            );
+        if let Some(MetaMember { key, value }) = about.filter(|_| !has_meta) {
+            text = text.raw(META, &ObjectText::new().raw(key, value).finish());
         }
         text.finish()
     }

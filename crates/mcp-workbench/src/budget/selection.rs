@@ -73,7 +73,7 @@ impl<'a> Selection<'a> {
     }
 
     /// Returns the result with `texts` in the place of its texts and of `structuredContent`. Other contents stay.
-    pub(crate) fn compose(&self, texts: &[&str], about: MetaMember<'_>) -> RawJson {
+    pub(crate) fn compose(&self, texts: &[&str]) -> RawJson {
         let mut content: Vec<RawJson> = texts.iter().map(|text| text_item(text)).collect();
         let others = self
             .reading
@@ -83,7 +83,7 @@ impl<'a> Selection<'a> {
         content.extend(others.map(Piece::whole));
         let content = RawJson::array(&content);
         self.reading
-            .compose(&content, StructuredPart::LeftOut, about)
+            .compose(&content, StructuredPart::LeftOut, None)
     }
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn with_remark(result: &RawJson, remark: &str, about: MetaMember<'_>)
         .map(Piece::whole)
         .chain([text_item(remark)])
         .collect();
-    reading.compose(&RawJson::array(&items), StructuredPart::Kept, about)
+    reading.compose(&RawJson::array(&items), StructuredPart::Kept, Some(about))
 }
 
 /// Returns true if an object has one member, which is this text.
@@ -194,8 +194,8 @@ mod tests {
             value: &value,
         };
         assert_eq!(
-            selection.compose(&["out", "note"], about).as_str(),
-            r#"{"x":1e400,"content":[{"type":"text","text":"out"},{"type":"text","text":"note"},{"type":"image","data":"AA==","mimeType":"i"}],"_meta":{"k":1,"about":2}}"#
+            selection.compose(&["out"]).as_str(),
+            r#"{"x":1e400,"content":[{"type":"text","text":"out"},{"type":"image","data":"AA==","mimeType":"i"}],"_meta":{"k":1}}"#
         );
         assert_eq!(
             with_remark(&result, "why", about).as_str(),

@@ -489,7 +489,10 @@ impl Run {
         observed: Option<&OperationGuard>,
     ) -> CallReply {
         match result {
-            Ok(result) => CallReply::Result(self.reply(result, observed)),
+            Ok(result) => {
+                let result = self.prepare(result, observed);
+                CallReply::Result(result.into_client(self.client.era()))
+            }
             Err(CallFailure::Failed(CallError::Refused { error, .. }))
                 if self.passes_on(&error) =>
             {
@@ -504,8 +507,7 @@ impl Run {
     }
 
     /// Records the links of a result and applies the budget. Native mode passes results on as they are.
-    fn reply(&self, mut result: CallResult, observed: Option<&OperationGuard>) -> Spliced {
-        let era = self.client.era();
+    fn prepare(&self, mut result: CallResult, observed: Option<&OperationGuard>) -> CallResult {
         if self.mode != Mode::Native {
             if result.marks.has_links {
                 let owner = self.client.recipient().owner;
@@ -518,7 +520,7 @@ impl Run {
                 self.report_cut(observed, bytes, result.json.as_bytes().len());
             }
         }
-        result.into_client(era)
+        result
     }
 
     /// Reports a result that was cut to its budget.

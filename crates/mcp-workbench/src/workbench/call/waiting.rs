@@ -94,8 +94,7 @@ impl WaitingCall {
                     continue;
                 }
                 WaitingStep::Select { filter, result } => {
-                    let selected = select::apply(&run, &filter, result.json).await;
-                    return run.finish(None, Ok(CallResult::new(selected, result.era)));
+                    return select::reply(&run, &filter, result).await;
                 }
             };
             let (consent, call) = match permit(&run, &server, call).await {
