@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::{
     era::{EXPERIMENTAL, EXTENSIONS, Era, TASKS_EXTENSION},
+    sha256::Sha256,
     trace::CallSpan,
     wire::{Answer, Frame},
 };
@@ -412,6 +413,10 @@ pub(crate) struct ClientCapabilities {
     declared: Option<RawJson>,
 }
 
+/// Identifies the extensions and experimental capabilities that a client declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ExtensionSet([u8; 32]);
+
 impl ClientCapabilities {
     /// Takes the declaration of a client. Anything but an object declares nothing.
     pub(crate) fn of(declared: Option<RawJson>) -> Self {
@@ -473,17 +478,37 @@ impl ClientCapabilities {
         announced
     }
 
+    /// Returns the set of declared extensions and experimental capabilities; `None` if there are none. Tasks do not count, since the
+    /// workbench bridges them for every client.
+    pub(crate) fn extension_set(&self) -> Option<ExtensionSet> {
+        let experimental = self.object(EXPERIMENTAL).filter(has_members);
+        let parts = [
+            (EXTENSIONS, self.extensions()),
+            (EXPERIMENTAL, experimental),
+        ];
+        let declared = parts.into_iter().filter_map(|(name, it)| Some((name, it?)));
+        let mut declared = declared.peekable();
+        declared.peek()?;
+        let text = declared.fold(ObjectText::new(), |text, (name, it)| text.raw(name, &it));
+        Some(ExtensionSet(Sha256::digest(
+            text.finish().minified().as_bytes(),
+        )))
+    }
+
     /// Returns the declared extensions other than tasks, if there are any.
     fn extensions(&self) -> Option<RawJson> {
         let others = self.object(EXTENSIONS)?.without_members(&[TASKS_EXTENSION]);
-        let is_empty = others.members().is_none_or(|members| members.is_empty());
-        (!is_empty).then_some(others)
+        has_members(&others).then_some(others)
     }
 
     fn object(&self, name: &str) -> Option<RawJson> {
         let value = self.declared.as_ref()?.member(name)?;
         (value.kind() == Kind::Object).then_some(value)
     }
+}
+
+fn has_members(object: &RawJson) -> bool {
+    object.members().is_some_and(|members| !members.is_empty())
 }
 
 /// The known effect of a failed call.

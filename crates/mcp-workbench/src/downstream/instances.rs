@@ -230,7 +230,8 @@ pub(crate) fn difference(one: &Entry, other: &Entry) -> Option<NotShared> {
         return Some(NotShared::Endpoint);
     }
     let difference = not_shared(&one.server, &other.server);
-    let is_same = one.declared == other.declared || one.server.share != Share::Auto;
+    let declares_same = one.declared == other.declared && one.extensions == other.extensions;
+    let is_same = declares_same || one.server.share != Share::Auto;
     difference.or((!is_same).then_some(NotShared::Capabilities))
 }
 

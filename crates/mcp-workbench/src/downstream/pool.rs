@@ -34,9 +34,9 @@ use super::{
     tool_cache::ToolCache,
 };
 use crate::{
-    call::{ClientCapabilities, Principal},
+    call::{ClientCapabilities, ExtensionSet, Principal},
     config::{Config, NotShared, Server, Share, ToolMode},
-    era::{EXPERIMENTAL, EXTENSIONS, Era},
+    era::Era,
     events::Events as EventStream,
     lock::Pins,
     oauth::{CredentialOwner, UserCredentials, UserSignIns},
@@ -72,6 +72,8 @@ pub(crate) struct View {
     owner: CredentialOwner,
     /// The capabilities that the client has declared first.
     declared: OnceLock<RawJson>,
+    /// The extensions that all clients of the view declare, if it has several clients.
+    extensions: Option<ExtensionSet>,
 }
 
 /// The kind of a client that shares servers with others.
@@ -89,6 +91,7 @@ impl View {
             kind,
             owner,
             declared: OnceLock::new(),
+            extensions: None,
             id: ViewId::next(),
             folder: config.start_directory.clone(),
             // In native mode clients send subscriptions and log levels to the servers, and these belong to one client.
@@ -96,17 +99,10 @@ impl View {
         }
     }
 
-    /// Returns the capabilities that a server gets, if it may be shared. If the user decides who shares it, it gets only those
-    /// that are about questions: the rest could mean something to one client alone.
+    /// Returns the capabilities that a server gets, if it may be shared.
     fn declared_to(&self, share: Share) -> Option<RawJson> {
         let declared = self.declared.get().filter(|_| self.shares)?;
-        match share {
-            Share::Client => None,
-            Share::Auto => Some(declared.clone()),
-            Share::Machine | Share::Project => {
-                Some(declared.without_members(&[EXTENSIONS, EXPERIMENTAL]))
-            }
-        }
+        (share != Share::Client).then(|| declared.clone())
     }
 }
 
@@ -174,6 +170,13 @@ impl Pool {
     pub(crate) fn for_user(&self, config: &Config, user: &Arc<UserCredentials>) -> Self {
         let owner = CredentialOwner::User(Arc::clone(user));
         self.beside(config, ClientKind::Client, owner)
+    }
+
+    /// Creates the pool of the clients of this one that declare the same extensions.
+    pub(crate) fn for_extensions(&self, config: &Config, set: ExtensionSet) -> Self {
+        let mut pool = self.for_client(config, ClientKind::Client);
+        pool.view.extensions = Some(set);
+        pool
     }
 
     fn beside(&self, config: &Config, kind: ClientKind, owner: CredentialOwner) -> Self {
@@ -322,6 +325,7 @@ impl Pool {
             roots: questions.roots.clone(),
             names_asker: questions.names_asker,
             declared: self.view.declared_to(server.share),
+            extensions: self.view.extensions,
             owner: server.is_per_user().then(|| self.view.owner.clone()),
         }
     }

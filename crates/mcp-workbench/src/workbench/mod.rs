@@ -31,7 +31,7 @@ use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    call::{ClientCapabilities, ClientHandle, ClientId, Owner, Principal},
+    call::{ClientCapabilities, ClientHandle, ClientId, ExtensionSet, Owner, Principal},
     config::{Config, Limits, MetaTool, ToolMode},
     downstream::{ClientKind, Events as ServerEvents, Pool, ServerHandle, ViewId},
     era::Era,
@@ -98,7 +98,7 @@ pub(crate) struct Workbench {
     announcing_end: CancellationToken,
     /// The numbers of the servers whose lists are followed.
     followed: Mutex<HashSet<u64>>,
-    /// The workbenches of users with this configuration.
+    /// The workbenches of users and of sets of extensions with this configuration.
     users: Mutex<Vec<Weak<Self>>>,
     /// The changes of the lock file that were applied.
     lock_changes: AtomicU64,
@@ -130,9 +130,14 @@ impl Workbench {
     pub(crate) fn for_user(&self, user: &Arc<UserCredentials>) -> Arc<Self> {
         let config = self.config();
         let pool = self.pool.for_user(&config, user);
-        let workbench = Self::sharing(config, pool, self.observation.beside());
-        sharing::add_user(self, &workbench);
-        workbench
+        sharing::beside(self, config, pool)
+    }
+
+    /// Creates the workbench of the clients that declare the same extensions, next to the one that has their configuration.
+    pub(crate) fn for_extensions(&self, set: ExtensionSet) -> Arc<Self> {
+        let config = self.config();
+        let pool = self.pool.for_extensions(&config, set);
+        sharing::beside(self, config, pool)
     }
 
     /// Creates the workbench of a client that shares servers with the other clients of the process. Whoever observes one of them
@@ -409,10 +414,7 @@ impl Workbench {
         };
         if self.lock_changes.swap(changes, Ordering::Relaxed) != changes {
             tracing::info!("the lock file changed; comparing the tools with it again");
-            let now = Arc::clone(&self.now.borrow());
-            for toolbox in now.toolboxes.values() {
-                toolbox.contents().recheck();
-            }
+            sharing::recheck(self);
         }
     }
 

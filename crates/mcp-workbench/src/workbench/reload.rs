@@ -85,7 +85,7 @@ pub(super) fn reload_with_users(
     let of_users = (!users.is_empty()).then(|| config.clone());
     let changes = reload(workbench, config, files)?;
     for (user, config) in users.iter().zip(of_users.iter().cycle()) {
-        reload(user, config.clone(), files)?;
+        reload_with_users(user, config.clone(), files)?;
     }
     Ok(changes)
 }

@@ -22,6 +22,7 @@ use super::{
     refusal::Refusal,
     request_body,
     response::{self, Response, empty},
+    sealed_session::SealedSession,
     sessions::{Session, Sessions},
     stateless::{Stateless, StatelessRequest},
     streams::{Attachment, EventStream, FirstMessage, STANDALONE, Streams},
@@ -31,9 +32,8 @@ use super::{
 use crate::{
     call::Principal,
     config::Limits,
-    downstream::Phase,
-    era,
-    metrics::{CONTENT_TYPE, Gauge, Metrics},
+    era::{self, RequestMeta},
+    metrics::{CONTENT_TYPE, Metrics},
     seal::SealPurpose,
     serve::{
         ServeContext,
@@ -45,7 +45,7 @@ use crate::{
         unreadable::refusal_frame,
     },
     wire::{CallOutline, Message},
-    workbench::{OwnServer, own_servers},
+    workbench::Workbench,
 };
 
 pub(super) struct Endpoint {
@@ -149,16 +149,18 @@ impl Endpoint {
         Ok(response)
     }
 
-    /// Returns the context of a sender.
-    fn context(&self, sender: &Sender) -> Result<ServeContext, Refusal> {
-        self.contexts
-            .of(sender, |principal| self.is_busy(principal))
+    /// Returns the context of a sender that declares these capabilities.
+    fn context(&self, sender: &Sender, declared: Option<RawJson>) -> Result<ServeContext, Refusal> {
+        let contexts = &self.contexts;
+        let base = contexts.of(sender, |principal| self.is_busy(principal))?;
+        contexts.with_extensions(base, declared, sender.principal(), |it| self.is_used(it))
     }
 
     /// Ends what was kept for clients that were idle for too long.
     pub(super) fn sweep(&self) {
         self.sessions.sweep();
-        self.contexts.sweep(|principal| self.is_busy(principal));
+        self.contexts
+            .sweep(|principal| self.is_busy(principal), |it| self.is_used(it));
     }
 
     /// Returns whether a principal has a session or a running request.
@@ -166,26 +168,17 @@ impl Endpoint {
         self.sessions.has(principal) || self.stateless.has(principal)
     }
 
+    /// Returns whether a workbench has a session or a running request.
+    fn is_used(&self, workbench: &Arc<Workbench>) -> bool {
+        let is_its = |it: &Connection| Arc::ptr_eq(it.workbench(), workbench);
+        self.sessions.all().iter().any(|it| is_its(&it.connection))
+            || self.stateless.all().iter().any(|it| is_its(it))
+    }
+
     /// Returns the metrics for Prometheus.
     pub(super) fn metrics(&self) -> Response {
-        let workbenches = self.contexts.shown();
-        let gauges = own_servers(&workbenches)
-            .into_iter()
-            .map(|OwnServer { client, server }| {
-                let client = client.map(|name| ("client", name.to_string()));
-                let place = [
-                    ("toolbox", server.identifier().toolbox.to_string()),
-                    ("server", server.identifier().server.to_string()),
-                ];
-                Gauge {
-                    name: "mcp_workbench_server_up",
-                    help: "Whether a server runs.",
-                    labels: place.into_iter().chain(client).collect(),
-                    value: server.inspect(|status| u64::from(matches!(status.phase, Phase::Up))),
-                }
-            });
-        let gauges: Vec<Gauge> = gauges.collect();
-        let text = self.metrics.text(workbenches[0].observed(), &gauges);
+        let observed = self.contexts.everybody().workbench.observed();
+        let text = self.metrics.text(observed, &self.contexts.gauges());
         response::typed(CONTENT_TYPE, text)
     }
 
@@ -307,8 +300,11 @@ fn find_or_continue(
     if found.is_ok() || endpoint.sessions.has_ended(id) {
         return found;
     }
-    let context = endpoint.context(caller.sender)?;
-    let continued = Session::continued(context, caller.principal, &endpoint.unread, id);
+    let sealed = SealedSession::open_at(&endpoint.replica, id, caller.principal);
+    let sealed = sealed.ok_or(Refusal::UnknownSession)?;
+    let context = endpoint.context(caller.sender, sealed.initialize.member("capabilities"))?;
+    let (principal, unread) = (caller.principal, &endpoint.unread);
+    let continued = Session::continued(context, principal, unread, id, sealed);
     let session = continued.ok_or(Refusal::UnknownSession)?;
     endpoint.sessions.add(&session)?;
     Ok(session)
@@ -357,15 +353,17 @@ async fn take_stateless(
                     return Ok(taken);
                 }
             }
-            let (stateless, context) = (&endpoint.stateless, endpoint.context(caller.sender)?);
+            let declared = RequestMeta::declared(request.params.as_ref(), &outline);
+            let context = endpoint.context(caller.sender, declared)?;
             let request = StatelessRequest {
                 request,
                 outline,
                 size: cost.size,
                 in_flight: cost.in_flight,
             };
-            let exchange =
-                stateless.begin_request(&context, caller.principal, caller.headers, request)?;
+            let (principal, headers) = (caller.principal, caller.headers);
+            let stateless = &endpoint.stateless;
+            let exchange = stateless.begin_request(&context, principal, headers, request)?;
             Ok(exchange.answer(&caller.waits.first_message).await)
         }
         // It belongs to no request and to no session, so it is ignored.
@@ -438,9 +436,10 @@ async fn begin_session(
         Posted::Message(Message::Request(request), _) if request.method == "initialize" => request,
         _ => return Err(Refusal::NoSession),
     };
-    let (context, unread) = (endpoint.context(caller.sender)?, &endpoint.unread);
     let params = request.params.as_ref();
-    let session = Session::new(context, caller.principal, unread, params);
+    let declared = params.and_then(|params| params.member("capabilities"));
+    let context = endpoint.context(caller.sender, declared)?;
+    let session = Session::new(context, caller.principal, &endpoint.unread, params);
     let message = Message::Request(request);
     let stream = session.begin_stream(cost.in_flight)?;
     let place = ReplyPlace::Line(ClientOutput::Stream(stream.clone()));

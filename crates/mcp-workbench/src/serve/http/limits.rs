@@ -44,6 +44,11 @@ pub(super) const MAX_USERS: usize = 1000;
 /// its client.
 pub(super) const MIN_USER_IDLE: Duration = Duration::from_mins(15);
 
+/// How many different sets of extensions clients may declare at once. Each has servers of its own.
+pub(super) const MAX_EXTENSION_SETS: usize = 64;
+/// How many of them may be those of one principal.
+pub(super) const MAX_EXTENSION_SETS_OF_PRINCIPAL: usize = 16;
+
 /// How long a request may run before its response becomes a stream, which can be resumed.
 pub(super) const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often a silent stream shows that it is alive.

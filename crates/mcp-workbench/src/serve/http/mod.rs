@@ -34,6 +34,7 @@ mod bucket;
 mod connections;
 mod contexts;
 mod endpoint;
+mod extension_contexts;
 mod forward;
 mod guard;
 mod headers;

@@ -56,16 +56,14 @@ impl Session {
         Self::named(context, principal, budget, SessionNames { id, name })
     }
 
-    /// Continues the session that an id contains, if it was made for this principal.
+    /// Continues the session that an id contains. Returns `None` if its parameters are invalid.
     pub(super) fn continued(
         context: ServeContext,
         principal: Principal,
         budget: &Arc<UnreadBudget>,
         id: &str,
+        SealedSession { name, initialize }: SealedSession,
     ) -> Option<Arc<Self>> {
-        let replica = context.parked.replica();
-        let sealer = replica.has_others().then(|| replica.sealer())?;
-        let SealedSession { name, initialize } = SealedSession::open(sealer, id, principal)?;
         let names = SessionNames {
             id: id.to_owned(),
             name,
