@@ -39,15 +39,15 @@ impl Claims {
         self.0.contains_key("cnf")
     }
 
-    /// Returns those scopes that the token does not have.
-    pub(super) fn missing(&self, scopes: &[String]) -> Vec<String> {
+    /// Returns whether the token has all of these scopes.
+    pub(super) fn have(&self, scopes: &[String]) -> bool {
         let has = |scope: &String| {
             let claims = ["scope", "scp"].into_iter();
             claims
                 .filter_map(|claim| self.0.get(claim))
                 .any(|value| has_scope(value, scope))
         };
-        scopes.iter().filter(|it| !has(it)).cloned().collect()
+        scopes.iter().all(has)
     }
 
     /// Returns true if a claim has a value, or is a list that contains it.
@@ -80,9 +80,10 @@ impl Claims {
         };
         let found = clients.iter().find(|(_, wanted)| is_theirs(wanted));
         let (name, wanted) = found.ok_or(TokenRefusal::NoClient)?;
-        match self.missing(&wanted.scopes) {
-            missing if missing.is_empty() => Ok(Some(name.clone())),
-            missing => Err(TokenRefusal::MissingScopes(missing)),
+        if self.have(&wanted.scopes) {
+            Ok(Some(name.clone()))
+        } else {
+            Err(TokenRefusal::MissingScopes(wanted.scopes.clone()))
         }
     }
 }
@@ -143,10 +144,12 @@ mod tests {
             json!({"scp": ["read", "write"]}),
         ] {
             let claims = claims(value);
-            let wanted = ["write".to_owned(), "admin".to_owned(), "rea".to_owned()];
-            assert_eq!(claims.missing(&wanted), ["admin", "rea"]);
+            assert!(claims.have(&["write".to_owned(), "read".to_owned()]));
+            assert!(!claims.have(&["write".to_owned(), "admin".to_owned()]));
+            assert!(!claims.have(&["rea".to_owned()]));
         }
-        assert_eq!(claims(json!({})).missing(&["x".into()]), ["x"]);
+        assert!(!claims(json!({})).have(&["x".into()]));
+        assert!(claims(json!({})).have(&[]));
     }
 
     #[test]

@@ -50,7 +50,9 @@ pub(crate) enum TokenRefusal {
     /// It is malformed, not the issuer's, not for us, or expired.
     #[error("invalid token")]
     Invalid,
-    #[error("the token lacks the scope {}", .0.join(" "))]
+    /// It lacks one of the scopes that it needs, which are all named: a client that asks for a single one may get a token
+    /// without the others.
+    #[error("the token needs the scopes {}", .0.join(" "))]
     MissingScopes(Vec<String>),
     #[error("no client of the configuration has the claims of this token")]
     NoClient,
@@ -129,9 +131,8 @@ impl ResourceServer {
             return Err(TokenRefusal::Invalid);
         }
         let subject = claims.subject().ok_or(TokenRefusal::Invalid)?;
-        let missing = claims.missing(&self.auth.scopes);
-        if !missing.is_empty() {
-            return Err(TokenRefusal::MissingScopes(missing));
+        if !claims.have(&self.auth.scopes) {
+            return Err(TokenRefusal::MissingScopes(self.auth.scopes.clone()));
         }
         let client = claims.client(&self.clients)?;
         let name = client.as_ref().map(ClientName::as_str);

@@ -230,9 +230,9 @@ impl Guard {
 
     /// Returns a refusal as a response. It names the metadata by which a client gets another token.
     pub(super) fn refuse(&self, refusal: Refusal) -> Response {
-        let scopes = match &refusal {
-            Refusal::Token(TokenRefusal::MissingScopes(scopes)) => scopes.join(" "),
-            _ => String::new(),
+        let needed = match &refusal {
+            Refusal::Token(TokenRefusal::MissingScopes(scopes)) => scopes.clone(),
+            _ => Vec::new(),
         };
         let mut response = refusal.into_response();
         let challenge = response.headers().get(header::WWW_AUTHENTICATE);
@@ -240,13 +240,15 @@ impl Guard {
             let challenge = challenge.to_str().unwrap_or_default();
             let metadata = server.metadata_url();
             let mut text = format!("{challenge}, resource_metadata=\"{metadata}\"");
-            let scopes = if scopes.is_empty() {
-                server.scopes().join(" ")
-            } else {
-                scopes
-            };
+            // Those of every token too, or the next one would lack them.
+            let mut scopes = server.scopes().to_vec();
+            scopes.extend(
+                needed
+                    .into_iter()
+                    .filter(|it| !server.scopes().contains(it)),
+            );
             if !scopes.is_empty() {
-                text.push_str(&format!(", scope=\"{scopes}\""));
+                text.push_str(&format!(", scope=\"{}\"", scopes.join(" ")));
             }
             // A scope of the configuration with other characters than a header may have is left out.
             if let Ok(value) = HeaderValue::try_from(text) {

@@ -119,7 +119,7 @@ fn every_request_needs_a_valid_token() {
         (
             Some(with("groups", json!(["admins"]))),
             403,
-            format!("{insufficient}\"admin\""),
+            format!("{insufficient}\"tools admin\""),
         ),
         (Some(with("groups", json!("guests"))), 403, String::new()),
     ];
