@@ -203,6 +203,9 @@ pub enum PerUserFault {
     ExchangeWithoutUser,
     #[error("`exchange` needs `clientId` and `clientSecret` in `auth`")]
     ExchangeWithoutClient,
+    /// An assertion about a user is taken from a client that the other authorization server knows.
+    #[error("`exchange` with another `issuer` than `auth` needs `clientId`")]
+    AssertionWithoutClient,
 }
 
 /// A fault in the choice of a transport.

@@ -111,6 +111,9 @@ impl PerUserFault {
             Self::ExchangeWithoutClient => {
                 "register the workbench at the authorization server, and add both to `auth`".into()
             }
+            Self::AssertionWithoutClient => {
+                "register the workbench at that `issuer`, and add its `clientId` and `clientSecret` to `oauth`".into()
+            }
         }
     }
 }

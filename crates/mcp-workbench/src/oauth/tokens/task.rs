@@ -204,7 +204,7 @@ impl TokenTask {
         let renewed = match self.account.way() {
             TokenWay::Person => self.refresh(want).await,
             TokenWay::Credentials => self.get_by_credentials(want).await,
-            TokenWay::Exchange => self.get_by_exchange().await,
+            TokenWay::Exchange => self.get_by_exchange(want).await,
         };
         match &renewed {
             Ok(()) => {
@@ -304,20 +304,31 @@ impl TokenTask {
     }
 
     /// Exchanges the token that the user's client has sent last. The user's token is sent to the authorization server that
-    /// issued it, and to nobody else.
-    async fn get_by_exchange(&mut self) -> Result<(), TokenFault> {
-        let CredentialOwner::User(user) = self.account.owner() else {
+    /// issued it, and to nobody else. If the entry trusts another one, that one gets an assertion about the user.
+    async fn get_by_exchange(&mut self, want: Want<'_>) -> Result<(), TokenFault> {
+        let account = self.account.clone();
+        let CredentialOwner::User(user) = account.owner() else {
             return Err(SignedOut::Never.into());
         };
         let subject = user.token().ok_or(SignedOut::Never)?;
-        let auth = self.account.auth().ok_or(SignedOut::Never)?;
+        let auth = account.auth().ok_or(SignedOut::Never)?;
         let client = auth.client.as_ref().ok_or(SignedOut::Never)?;
-        let resource = self.account.url().as_str();
-        let authority = Authority::of_users(&self.account, auth, resource).await?;
-        let issued = authority
-            .exchange_token(client, &subject, &self.needed)
-            .await?;
-        let record = self.record_of_credentials(Some(auth.issuer.clone()));
+        let resource = account.url().as_str();
+        let issuer = Authority::of_users(&account, auth, resource).await?;
+        let other = account.settings().issuer.as_deref();
+        let (named, issued) = match other.filter(|other| *other != auth.issuer) {
+            None => {
+                let exchange = issuer.exchange_token(client, &subject, &self.needed);
+                (auth.issuer.as_str(), exchange.await?)
+            }
+            Some(other) => {
+                self.find(want, None).await?;
+                let (authority, _) = self.authority.as_ref().ok_or(SignedOut::Ended)?;
+                let exchange = issuer.exchange_for_assertion(client, &subject, other, &self.needed);
+                (other, authority.by_assertion(&exchange.await?).await?)
+            }
+        };
+        let record = self.record_of_credentials(Some(named.to_owned()));
         self.use_record(Some(renewed(record, issued)));
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Users whose tokens an authorization server issues: every request over HTTP is checked, and claims decide which
 //! client of the configuration a user is.
 
+mod assertions;
 mod browser;
 mod credentials;
 mod issuer;

@@ -209,6 +209,13 @@ fn contradictory_credentials_of_users_are_reported() {
             Some("`exchange` needs `clientId` and `clientSecret` in `auth`"),
         ),
         (
+            auth,
+            entry(
+                r#""oauth": {"per": "user", "exchange": true, "issuer": "https://other.example"}"#,
+            ),
+            Some("`exchange` with another `issuer` than `auth` needs `clientId`"),
+        ),
+        (
             "",
             entry(r#""oauth": {"per": "user", "exchange": {"scope": "x"}}"#),
             Some("unknown key `scope`"),
