@@ -3,17 +3,18 @@
 //! One task owns the connection and restores it. Operations take the connection as it is: while the store is away they fail at
 //! once with the reason, so that only what needs the store fails.
 
+mod connection;
+
 use std::{sync::Arc, time::Duration};
 
-use redis::{
-    AsyncConnectionConfig, Client, Cmd, FromRedisValue, RedisError, aio::MultiplexedConnection, cmd,
-};
+use redis::{Cmd, FromRedisValue, cmd};
 use tokio::{
     sync::{Notify, watch},
     time::{sleep, timeout},
 };
 use tokio_util::task::TaskTracker;
 
+use self::connection::{Connection, QueryError};
 use crate::{
     config::{RequestRate, StoreAddress},
     private_files::random,
@@ -55,6 +56,10 @@ pub(crate) enum StoredKind {
     Result,
     /// The credentials of a user for a server, or the client that its users share.
     Credentials,
+    /// The permission of a user for a tool, or for a call that is repeated.
+    Consent,
+    /// An event of a stream that its client may resume.
+    Event,
 }
 
 impl StoredKind {
@@ -62,6 +67,8 @@ impl StoredKind {
         match self {
             Self::Result => "result",
             Self::Credentials => "credentials",
+            Self::Consent => "consent",
+            Self::Event => "event",
         }
     }
 }
@@ -105,7 +112,7 @@ enum StoreState {
 /// A connection.
 #[derive(Clone)]
 struct Connected {
-    connection: MultiplexedConnection,
+    connection: Connection,
     /// Tells it from those before.
     number: u64,
 }
@@ -196,7 +203,7 @@ impl Store {
     /// if it runs twice, or takes more than it had to.
     async fn run<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, StoreError> {
         let connected = self.connected().await?;
-        match query(command, connected.connection).await {
+        match connected.connection.query(command).await {
             Err(QueryError::Lost(_)) => {}
             Err(QueryError::Failed(reason)) => return Err(StoreError(reason)),
             Ok(value) => return Ok(value),
@@ -205,7 +212,7 @@ impl Store {
         self.reconnect(connected.number).await;
         let connected = self.connected().await?;
         let number = connected.number;
-        query(command, connected.connection).await.map_err(|error| {
+        connected.connection.query(command).await.map_err(|error| {
             let (QueryError::Lost(reason) | QueryError::Failed(reason)) = error;
             if self.is_current(number) {
                 self.lost.notify_one();
@@ -241,25 +248,6 @@ impl Store {
     }
 }
 
-/// The reason why a command gave no value.
-enum QueryError {
-    /// The connection is lost.
-    Lost(Arc<str>),
-    Failed(Arc<str>),
-}
-
-async fn query<T: FromRedisValue>(
-    command: &Cmd,
-    mut connection: MultiplexedConnection,
-) -> Result<T, QueryError> {
-    match timeout(OPERATION_TIMEOUT, command.query_async(&mut connection)).await {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) if is_lost(&error) => Err(QueryError::Lost(text(&error))),
-        Ok(Err(error)) => Err(QueryError::Failed(text(&error))),
-        Err(_) => Err(QueryError::Lost("timed out".into())),
-    }
-}
-
 /// A lock of this replica. It ends by itself if it is not released.
 pub(crate) struct StoreLock {
     store: Store,
@@ -284,7 +272,7 @@ async fn keep_connected(
     let mut pause = FIRST_PAUSE;
     let mut number = 0;
     loop {
-        match connect(&address).await {
+        match Connection::open(&address).await {
             Ok(connection) => {
                 tracing::info!("connected to the store");
                 pause = FIRST_PAUSE;
@@ -308,23 +296,6 @@ async fn keep_connected(
             }
         }
     }
-}
-
-async fn connect(address: &StoreAddress) -> Result<MultiplexedConnection, Arc<str>> {
-    let client = Client::open(address.url()).map_err(|error| text(&error))?;
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(CONNECT_TIMEOUT))
-        .set_response_timeout(Some(OPERATION_TIMEOUT));
-    let connected = client.get_multiplexed_async_connection_with_config(&config);
-    connected.await.map_err(|error| text(&error))
-}
-
-fn is_lost(error: &RedisError) -> bool {
-    error.is_io_error() || error.is_connection_dropped() || error.is_timeout()
-}
-
-fn text(error: &RedisError) -> Arc<str> {
-    error.to_string().into()
 }
 
 fn millis(duration: Duration) -> u64 {

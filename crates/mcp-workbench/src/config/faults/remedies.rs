@@ -72,7 +72,7 @@ impl ValueFault {
             Self::LineBreak => "write the value on one line".into(),
             Self::Filter(_) => "correct the filter; `.` selects everything".into(),
             Self::SealKey(fault) => fault.remedy(),
-            Self::StoreUrl => "begin it with `redis://`, or with `rediss://` for TLS".into(),
+            Self::StoreUrl => "write it as `redis://HOST:PORT`, `redis+sentinel://HOST:PORT/PRIMARY` or `redis+cluster://HOST:PORT`, with `rediss` for TLS".into(),
             Self::Needs { key } => format!("add `{key}`, the same for all replicas"),
             Self::PerUser(fault) => fault.remedy(),
             Self::Url { .. } => "begin it with `https://` or `http://`".into(),
