@@ -5,19 +5,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::{HeaderMap, Method, Request, StatusCode, body::Incoming, header::HeaderValue};
 use rawjson::RawJson;
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::sync::Semaphore;
 
 use super::{
     ENDPOINT_PATH, METRICS_PATH,
-    bodies::{EventBody, Opening, PartsBody, event_response, lone_event, without_line_ends},
+    bodies::without_line_ends,
     contexts::Contexts,
+    event_streams::{answer, resume, standalone},
     forward,
     guard::Sender,
-    headers::{self, EVENT_STREAM, JSON, LastEvent, NamedRevision},
-    limits::FIRST_MESSAGE_TIMEOUT,
-    owners::{
-        Forwarder, Posting, about, asked_elsewhere, forward_to, lost_answer, parked_elsewhere,
-    },
+    headers::{self, EVENT_STREAM, JSON, NamedRevision},
+    limits::{FIRST_MESSAGE_TIMEOUT, REPLICA_FIRST_MESSAGE_TIMEOUT},
+    owners::{Forwarder, Posting, about, asked_elsewhere, forward_to, parked_elsewhere},
     quotas::{Exceeded, InFlight, Quotas, take_shared},
     refusal::Refusal,
     request_body,
@@ -25,23 +24,23 @@ use super::{
     sealed_session::SealedSession,
     sessions::{Session, Sessions},
     stateless::{Stateless, StatelessRequest},
-    streams::{Attachment, EventStream, FirstMessage, STANDALONE, Streams},
+    streams::Streams,
     unread::UnreadBudget,
     wait_timer::WaitTimer,
 };
 use crate::{
     call::Principal,
     config::Limits,
+    downstream::Phase,
     era::{self, RequestMeta},
-    metrics::{CONTENT_TYPE, Metrics},
-    seal::SealPurpose,
+    metrics::{CONTENT_TYPE, Gauge, Metrics},
     serve::{
         ServeContext,
         batch::{self, ReplyPlace},
         connection::Connection,
         modern,
         output::ClientOutput,
-        replica::{HandleOwner, Replica},
+        replica::Replica,
         unreadable::refusal_frame,
     },
     wire::{CallOutline, Message},
@@ -364,7 +363,14 @@ async fn take_stateless(
             let (principal, headers) = (caller.principal, caller.headers);
             let stateless = &endpoint.stateless;
             let exchange = stateless.begin_request(&context, principal, headers, request)?;
-            Ok(exchange.answer(&caller.waits.first_message).await)
+            // A replica waits for the response to a request that it forwards for a short time only.
+            let is_forwarded = forward::is_forwarded(headers);
+            let time = if endpoint.replica.has_others() && !is_forwarded {
+                REPLICA_FIRST_MESSAGE_TIMEOUT
+            } else {
+                FIRST_MESSAGE_TIMEOUT
+            };
+            Ok(exchange.answer(&caller.waits.first_message, time).await)
         }
         // It belongs to no request and to no session, so it is ignored.
         Message::Notification(_) => Ok(empty(StatusCode::ACCEPTED)),
@@ -490,65 +496,13 @@ async fn take_posted(
     answer(session, waits, &stream, &about).await
 }
 
-/// Returns the response to a request: JSON if the response is the first message, otherwise events, whose ids say what the
-/// request is about.
-async fn answer(
-    session: &Arc<Session>,
-    waits: &Waits,
-    stream: &EventStream,
-    about: &str,
-) -> Result<Response, Refusal> {
-    let first = session.streams.first_message(stream.id());
-    let end = Instant::now() + FIRST_MESSAGE_TIMEOUT;
-    match waits.first_message.until(end, first).await {
-        Some(FirstMessage::Answer(frame)) => Ok(response::json(StatusCode::OK, frame)),
-        // The request was cancelled, so there is no response to wait for.
-        Some(FirstMessage::Nothing) => Ok(empty(StatusCode::ACCEPTED)),
-        Some(FirstMessage::Events) | None => {
-            let handle = stream_handle(session, stream.id(), about);
-            events(session, stream.id(), None, handle)
-        }
-    }
-}
-
 /// Opens the stream for messages that belong to no request, or resumes an interrupted stream.
 async fn take_get(endpoint: &Endpoint, caller: Caller<'_>) -> Result<Response, Refusal> {
     headers::check_accept(caller.headers, &[EVENT_STREAM])?;
     let session = find_session(endpoint, caller)?;
-    let standalone = || {
-        let handle = stream_handle(&session, STANDALONE, "");
-        events(&session, STANDALONE, None, handle)
-    };
-    let Some(LastEvent { stream, id }) = headers::last_event(caller.headers)? else {
-        return standalone();
-    };
-    if !endpoint.replica.has_others() {
-        let is_plain = stream.is_none().then_some(());
-        is_plain.ok_or(Refusal::UnknownEvent)?;
-        return events(&session, id.stream, Some(id.number), None);
-    }
-    let handle = stream.ok_or(Refusal::UnknownEvent)?;
-    match endpoint.replica.place(SealPurpose::Stream, handle) {
-        Some(HandleOwner::Here(stream)) if stream == id.stream => {
-            events(&session, stream, Some(id.number), Some(handle.to_owned()))
-        }
-        Some(HandleOwner::Elsewhere(elsewhere)) => {
-            let about = elsewhere.about.clone();
-            let taken = forward_to(
-                &endpoint.replica,
-                caller.forwarder(),
-                elsewhere,
-                Posting::reading(),
-            )
-            .await;
-            match (taken, lost_answer(&about)) {
-                (Some(taken), _) => Ok(taken),
-                (None, Some(answer)) => Ok(event_response(PartsBody::text(lone_event(answer)))),
-                // Nothing was asked on it, so the client only has to hear from now on.
-                (None, None) => standalone(),
-            }
-        }
-        _ => Err(Refusal::UnknownEvent),
+    match headers::last_event(caller.headers)? {
+        Some(last) => resume(&endpoint.replica, &session, caller.forwarder(), last).await,
+        None => standalone(&session),
     }
 }
 
@@ -570,31 +524,4 @@ fn find_session(endpoint: &Endpoint, caller: Caller<'_>) -> Result<Arc<Session>,
             Some(Err(_)) | None => Refusal::OnlyPosted,
         }),
     }
-}
-
-/// Returns the handle of a stream in the ids of its events, if there are replicas.
-fn stream_handle(session: &Session, stream: u64, about: &str) -> Option<String> {
-    let replica = session.connection.parked().replica();
-    let handle = || replica.handle_about(SealPurpose::Stream, stream, about);
-    replica.has_others().then(handle)
-}
-
-/// Returns a stream as a response, after an event, or from the first event that was not sent.
-fn events(
-    session: &Session,
-    stream: u64,
-    after: Option<u64>,
-    handle: Option<String>,
-) -> Result<Response, Refusal> {
-    let reader = match session.streams.attach(stream, after) {
-        Attachment::Reader(reader) => reader,
-        // For readers of event streams this status means: do not reconnect.
-        Attachment::Over => return Ok(empty(StatusCode::NO_CONTENT)),
-        Attachment::Unknown => return Err(Refusal::UnknownEvent),
-    };
-    let opening = match session.connection.revision() {
-        Some(revision) if revision.has_priming_events() => Opening::Priming,
-        _ => Opening::Comment,
-    };
-    Ok(event_response(EventBody::new(reader, opening, handle)))
 }

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::{
     limits::ENDED_STREAM_TTL,
     quotas::InFlight,
+    shared_events::SharedStream,
     stream_state::{Event, ReaderRegistration, Retention, Stream, StreamsState},
     unread::{StoredBytes, UnreadBudget},
 };
@@ -121,6 +122,11 @@ impl EventStream {
         let state = self.streams.state();
         let stream = state.streams.get(&self.id);
         stream.is_none_or(|stream| stream.ended)
+    }
+
+    /// Puts its events into the store of the replicas too, those that it has and those to come.
+    pub(super) fn share(&self, shared: SharedStream) {
+        self.streams.state().share(self.id, shared);
     }
 
     pub(super) fn id(&self) -> u64 {

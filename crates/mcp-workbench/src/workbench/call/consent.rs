@@ -13,12 +13,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use ident::{ToolIdentifier, ToolName};
+use ident::{ServerIdentifier, ToolIdentifier, ToolName};
 use indexmap::IndexSet;
 use rawjson::RawJson;
 use tokio::sync::Notify;
 
-use super::approvals::{Approvals, Decision, PendingApproval};
+use super::{
+    approvals::{Approvals, Decision, PendingApproval},
+    shared_consents::SharedConsents,
+};
 use crate::{
     alarm::timeout,
     call::{
@@ -121,9 +124,20 @@ pub(super) struct Consent {
     call: Option<AskedCall>,
 }
 
+impl Consent {
+    /// Returns the digest of the call as its client repeats it, if its server has answered with a question. The consent covers
+    /// that.
+    pub(super) fn round(&self, result: &RawJson) -> Option<Fingerprint> {
+        let call = self.call.as_ref()?;
+        // Any other result ends the call, and the consent with it.
+        let is_question = result_type(result) == ResultType::InputRequired;
+        is_question.then(|| call.round(self.definition, result.member(REQUEST_STATE).as_ref()))
+    }
+}
+
 /// A call that the user was asked about.
 struct AskedCall {
-    server: u64,
+    server: ServerIdentifier,
     principal: Principal,
     tool: ToolName,
     arguments: RawJson,
@@ -189,6 +203,30 @@ impl Consents {
         Ok(Permit::Ask(asked))
     }
 
+    /// Returns the consent that the user has given on another replica.
+    pub(super) async fn find_shared(
+        &self,
+        shared: &SharedConsents,
+        server: &ServerHandle,
+        asked: &AskedTool,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Option<Consent> {
+        let definition = asked.definition;
+        if shared.has(server, asked.name.as_str(), definition).await {
+            let session = Scopes::of(&*context.client).session?;
+            self.remember(asked.in_scope(server, session), definition);
+            let call = None;
+            return Some(Consent { definition, call });
+        }
+        let retry = context.retry.as_deref()?;
+        let call = AskedCall::new(server, request, &*context.client);
+        let round = call.round(definition, retry.state.as_ref());
+        let is_permitted = shared.take_round(round).await;
+        let call = Some(call);
+        is_permitted.then_some(Consent { definition, call })
+    }
+
     /// Asks the user whether a call may run. Dropping the future withdraws the question.
     pub(super) async fn ask(
         &self,
@@ -196,6 +234,7 @@ impl Consents {
         asked: AskedTool,
         request: &ToolRequest,
         client: &Arc<dyn ClientHandle>,
+        shared: Option<&SharedConsents>,
     ) -> Result<Consent, NotPermitted> {
         let definition = asked.definition;
         let scopes = Scopes::of(&**client);
@@ -224,6 +263,9 @@ impl Consents {
         }
         if let Some(scope) = scopes.chosen(answered) {
             self.remember(asked.in_scope(server, scope), definition);
+        }
+        if let Some(shared) = shared.filter(|_| answered == Approval::Session) {
+            shared.grant(server, asked.name.as_str(), definition).await;
         }
         let call = Some(AskedCall::new(server, request, &**client));
         Ok(Consent { definition, call })
@@ -264,15 +306,8 @@ impl Consents {
         approval(decided.map_err(|_| NotPermitted::Unanswered(NoAnswer::Late))?)
     }
 
-    /// Records the result of a call that the user was asked about. If its server asked a question, the client repeats
-    /// the call, and the consent covers that.
-    pub(super) fn record_round(&self, consent: &Consent, result: &RawJson) {
-        let Some(call) = &consent.call else { return };
-        // Any other result ends the call, and the consent with it.
-        if result_type(result) != ResultType::InputRequired {
-            return;
-        }
-        let round = call.round(consent.definition, result.member(REQUEST_STATE).as_ref());
+    /// Permits a call that its client repeats.
+    pub(super) fn add_round(&self, round: Fingerprint) {
         let mut granted = self.state();
         // Clients may never come back, so the oldest goes. Its call is asked about again.
         if granted.rounds.len() >= MAX_ROUNDS {
@@ -389,7 +424,7 @@ impl AskedTool {
 impl AskedCall {
     fn new(server: &ServerHandle, request: &ToolRequest, client: &dyn ClientHandle) -> Self {
         Self {
-            server: server.number(),
+            server: server.identifier().clone(),
             principal: client.principal(),
             tool: request.name.clone(),
             arguments: request.arguments.clone(),
@@ -399,8 +434,15 @@ impl AskedCall {
     /// Returns the digest of the call as it is repeated with the state that its server gave out.
     fn round(&self, definition: Fingerprint, state: Option<&RawJson>) -> Fingerprint {
         let state = state.map_or("", RawJson::as_str);
-        let caller = format!("{} {:?}", self.server, self.principal);
-        let parts = [&caller, self.tool.as_str(), self.arguments.as_str(), state];
+        let caller = format!("{:?}", self.principal);
+        let parts = [
+            &caller,
+            self.server.toolbox.as_str(),
+            self.server.server.as_str(),
+            self.tool.as_str(),
+            self.arguments.as_str(),
+            state,
+        ];
         let mut hash = Sha256::new();
         hash.update(definition);
         for part in parts {
@@ -461,9 +503,16 @@ mod tests {
     const CHANGED: Fingerprint = [2; 32];
     const QUESTION: &str = r#"{"resultType":"input_required","requestState":"s1"}"#;
 
+    fn server(name: &str) -> ServerIdentifier {
+        ServerIdentifier {
+            toolbox: "dev".into(),
+            server: name.into(),
+        }
+    }
+
     fn asked_call() -> AskedCall {
         AskedCall {
-            server: 1,
+            server: server("fs"),
             principal: Principal::Local,
             tool: "wipe".into(),
             arguments: json(r#"{"a":1}"#),
@@ -484,7 +533,9 @@ mod tests {
             definition: SHOWN,
             call: Some(asked_call()),
         };
-        consents.record_round(&consent, &json(result));
+        if let Some(round) = consent.round(&json(result)) {
+            consents.add_round(round);
+        }
         consents
     }
 
@@ -496,7 +547,7 @@ mod tests {
         assert!(!consents.take_round(&asked_call(), CHANGED, &state));
         assert!(!consents.take_round(&asked_call(), SHOWN, &retry(r#""s2""#)));
         assert!(!takes(AskedCall {
-            server: 2,
+            server: server("db"),
             ..asked_call()
         }));
         assert!(!takes(AskedCall {
@@ -523,12 +574,10 @@ mod tests {
 
     #[test]
     fn a_consent_for_the_session_leaves_no_round() {
-        let consents = Consents::new(Arc::default());
         let consent = Consent {
             definition: SHOWN,
             call: None,
         };
-        consents.record_round(&consent, &json(QUESTION));
-        assert!(consents.state().rounds.is_empty());
+        assert_eq!(consent.round(&json(QUESTION)), None);
     }
 }

@@ -20,6 +20,7 @@ pub(super) mod oauth;
 mod observed;
 mod resolve;
 pub(super) mod select;
+mod shared_consents;
 #[cfg(test)]
 pub(crate) mod test_call;
 mod waiting;
@@ -47,6 +48,7 @@ use observed::{ObservedCall, end_with, observe};
 pub(crate) use resolve::LookupError;
 use resolve::{Attempt, Lookup};
 pub(crate) use select::Select;
+use shared_consents::record_round;
 pub(crate) use waiting::WaitingCall;
 use waiting::WaitingStep;
 
@@ -455,7 +457,7 @@ impl Run {
     /// Ends the operation before the reply is made, and records a round of questions that a consent covers.
     fn record_end(&mut self, consent: Option<&Consent>, result: &CallResult) {
         if let Some(consent) = consent {
-            self.workbench.consents.record_round(consent, &result.json);
+            record_round(&self.workbench, &*self.client, consent, &result.json);
         }
         if let Some(observed) = self.observed.take() {
             observed.end(CallOutcome::with(&result.json, result.marks), None);
@@ -469,7 +471,7 @@ impl Run {
         result: Result<CallResult, CallFailure>,
     ) -> CallReply {
         if let (Some(consent), Ok(result)) = (consent, &result) {
-            self.workbench.consents.record_round(consent, &result.json);
+            record_round(&self.workbench, &*self.client, consent, &result.json);
         }
         let observed = self.observed.take();
         let outcome = observed.as_ref().map(|_| match &result {

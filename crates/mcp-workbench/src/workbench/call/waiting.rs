@@ -10,6 +10,7 @@ use super::{
     renamed,
     resolve::{self, Attempt, Lookup, LookupError},
     select,
+    shared_consents::SharedConsents,
 };
 use crate::{
     call::{Call, CallRequest},
@@ -204,8 +205,22 @@ async fn permit(
     let consent = match consents.check(server, request, &call.context)? {
         Permit::Granted(consent) => consent,
         Permit::Ask(asked) => {
-            let consent = consents.ask(server, asked, request, &run.client).await?;
-            Some(Box::new(consent))
+            let shared = SharedConsents::of(&run.workbench, &*run.client);
+            let shared = shared.as_ref();
+            let found = match shared {
+                Some(shared) => {
+                    let find = consents.find_shared(shared, server, &asked, request, &call.context);
+                    find.await
+                }
+                None => None,
+            };
+            Some(Box::new(match found {
+                Some(consent) => consent,
+                None => {
+                    let ask = consents.ask(server, asked, request, &run.client, shared);
+                    ask.await?
+                }
+            }))
         }
     };
     // The server compares this digest at the moment of sending, since the tool may change until then.
