@@ -25,8 +25,8 @@ use crate::{
     },
     config::{Config, Environment, Fingerprint, Loaded, ToolMode},
     host::{
-        self, Attach, AttachError, Demand, Followed, HostAnswer, HostOptions, InheritedHost,
-        NotAttached, PageAddress, HostFolder, Selection, Waiting,
+        self, Attach, AttachError, Demand, Followed, HostAnswer, HostFolder, HostOptions,
+        InheritedHost, NotAttached, PageAddress, Selection, Waiting,
     },
     otel::Telemetry,
     serve::{attached::UnfinishedSession, standard_streams},

@@ -31,9 +31,8 @@ use super::{
 use crate::{
     call::Principal,
     config::Limits,
-    downstream::Phase,
     era::{self, RequestMeta},
-    metrics::{CONTENT_TYPE, Gauge, Metrics},
+    metrics::{CONTENT_TYPE, Metrics},
     serve::{
         ServeContext,
         batch::{self, ReplyPlace},

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     call::Owner,
     seal::SealPurpose,
-    serve::replica::{Elsewhere, Place, Replica},
+    serve::replica::{Elsewhere, HandleOwner, Replica},
     wire::Message,
 };
 
@@ -71,10 +71,10 @@ pub(super) async fn resume(
     }
     let handle = stream.ok_or(Refusal::UnknownEvent)?;
     match replica.place(SealPurpose::Stream, handle) {
-        Some(Place::Here(stream)) if stream == id.stream => {
+        Some(HandleOwner::Here(stream)) if stream == id.stream => {
             events(session, stream, Some(id.number), Some(handle.to_owned()))
         }
-        Some(Place::Elsewhere(elsewhere)) => {
+        Some(HandleOwner::Elsewhere(elsewhere)) => {
             let Elsewhere { about, .. } = elsewhere.clone();
             let taken = forward_to(replica, from, elsewhere, Posting::reading()).await;
             match taken {

@@ -231,7 +231,7 @@ fn a_client_that_allows_fewer_tools_than_the_configuration_is_named() {
         let candidates = gathered(files, own);
         let [
             ImportCandidate {
-                kind: Kind::Present { remarks, .. },
+                kind: CandidateKind::Present { remarks, .. },
                 ..
             },
         ] = candidates.as_slice()
