@@ -31,7 +31,7 @@ const CHALLENGE_INVALID: HeaderValue =
 const CHALLENGE_SCOPE: HeaderValue =
     HeaderValue::from_static("Bearer realm=\"mcp-workbench\", error=\"insufficient_scope\"");
 
-const CLOSE: HeaderValue = HeaderValue::from_static("close");
+pub(super) const CLOSE: HeaderValue = HeaderValue::from_static("close");
 
 /// A reason why a request is refused.
 #[derive(Debug, Error)]
