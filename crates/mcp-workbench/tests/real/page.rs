@@ -43,7 +43,7 @@ fn script() -> Value {
             { "name": "wipe", "description": "Delete a folder", "inputSchema": path },
             {
                 "name": HOSTILE,
-                "description": "<script>alert('description')</script>",
+                "description": "<script>alert('description')</script> so\u{AD}ft",
                 "inputSchema": { "type": "object" },
             },
         ],

@@ -6,7 +6,7 @@ use super::cost::{Costs, LargeTool, ServerCost};
 use crate::{
     cli::terminal::{Column, Ink, OutputStyle, Table, bar, count, cut, grouped},
     config::Detail,
-    visible::visible,
+    visible::{visible, visible_name},
 };
 
 /// The number of the largest definitions that are shown.
@@ -128,7 +128,7 @@ fn chart(lines: &[CostLine], style: OutputStyle) -> String {
     let room = bar_width(lines, style);
     for line in lines {
         table.row([
-            cut(&visible(&line.name), NAME_WIDTH),
+            cut(&visible_name(&line.name), NAME_WIDTH),
             visible(&line.note).into_owned(),
             grouped(line.value),
             bar(line.value, largest, room),
@@ -143,7 +143,7 @@ fn bar_width(lines: &[CostLine], style: OutputStyle) -> usize {
         return BAR_WIDTH;
     };
     let widest = |text: fn(&CostLine) -> usize| lines.iter().map(text).max().unwrap_or(0);
-    let name = widest(|line| visible(&line.name).chars().count()).min(NAME_WIDTH);
+    let name = widest(|line| visible_name(&line.name).chars().count()).min(NAME_WIDTH);
     let note = widest(|line| visible(&line.note).chars().count());
     let number = widest(|line| grouped(line.value).chars().count());
     // Two spaces in front of each of the four columns.

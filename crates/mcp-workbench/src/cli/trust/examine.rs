@@ -18,7 +18,7 @@ use crate::{
     config::{Config, Environment, PinMode, Purpose, Secrets},
     downstream::{Cause, Reviewable},
     lock::{Base, Differences, Digest, Launch, Lock, Observation, PinnedServer, Pins, canonical},
-    visible::{revealed, visible},
+    visible::{revealed, visible_word},
 };
 
 /// The lock file and the selected servers.
@@ -175,7 +175,7 @@ pub(super) fn choose_tool(
     };
     let names = server.tool_names();
     let exact = names.iter().find(|name| *name == tool);
-    let is_shown = |name: &&String| visible(name) == **tool || revealed(name) == **tool;
+    let is_shown = |name: &&String| visible_word(name) == **tool || revealed(name) == **tool;
     let found = exact.or_else(|| names.iter().find(is_shown));
     let found = match (found, &server.found) {
         (Some(found), _) => found.clone(),

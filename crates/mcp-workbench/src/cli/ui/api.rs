@@ -35,7 +35,7 @@ use crate::{
     serve::http::{OtherWorkbenches, PageRequest, Workbenches},
     sha256::{Sha256, hexadecimal},
     sync::lock,
-    visible::visible,
+    visible::{visible, visible_name},
     workbench::{Decision, NotPending, PendingApproval, Workbench, own_servers},
 };
 
@@ -327,9 +327,10 @@ impl Api {
                 let secrets = self.workbench().observed().secrets();
                 json!({
                     "id": id,
-                    "toolbox": call.tool.toolbox.as_str(),
-                    "server": call.tool.server.as_str(),
-                    "tool": call.tool.tool.as_str(),
+                    // They are compared by eye, and the decision names the call by its id.
+                    "toolbox": visible_name(call.tool.toolbox.as_str()),
+                    "server": visible_name(call.tool.server.as_str()),
+                    "tool": visible_name(call.tool.tool.as_str()),
                     // Text, so that every digit and every hidden character is shown.
                     "arguments": visible(&secrets.redact(call.arguments.as_str())),
                     "reason": call.reason,

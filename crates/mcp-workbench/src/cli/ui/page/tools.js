@@ -22,7 +22,7 @@ function control(name, schema, isRequired) {
   const id = `argument-${name}`;
   const attributes = { id, name, "data-kind": kind || "json", required: isRequired };
   if (schema.enum) {
-    return el("select", attributes, el("option", { value: "" }, ""), ...schema.enum.map((value) => el("option", {}, text(value))));
+    return el("select", attributes, el("option", { value: "" }, ""), ...schema.enum.map((value) => el("option", { value: text(value) }, text(value))));
   }
   if (kind === "boolean") return el("input", { ...attributes, type: "checkbox", required: undefined });
   if (kind === "number" || kind === "integer") return el("input", { ...attributes, type: "number", step: kind === "integer" ? "1" : "any" });
