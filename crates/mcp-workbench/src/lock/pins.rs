@@ -13,8 +13,9 @@ use rawjson::RawJson;
 use thiserror::Error;
 
 use super::{
-    Base, Denial, Digest, Launch, Lock, LockFault, Observation, PinPolicy, PinnedServer, canonical,
-    disk::{Disk, read, stamp},
+    Base, Denial, Differences, Digest, Launch, Lock, LockFault, Observation, PinPolicy,
+    PinnedServer, canonical,
+    disk::{Disk, MAX_FILE_BYTES, read, stamp},
     inputs,
     observed::ObservedServer,
     program_files,
@@ -29,6 +30,9 @@ use crate::{
     server_cache::{CachedServer, ServerCache, Subject},
     sync::lock,
 };
+
+/// The most that the tools of one server may take in the lock file: no server can make it too large for the others.
+pub(super) const MAX_SERVER_BYTES: usize = 4 * 1024 * 1024;
 
 /// The lock file of a configuration.
 #[derive(Debug)]
@@ -61,6 +65,12 @@ pub(crate) enum RecordError {
         file.display()
     )]
     Unusable { file: PathBuf, fault: LockFault },
+    /// It would be too large to be read again.
+    #[error(
+        "the lock file `{}` would be larger than {} MiB\n  hint: leave out tools with \"toolFilters\", or servers that you do not need",
+        file.display(), MAX_FILE_BYTES / (1024 * 1024)
+    )]
+    TooLarge { file: PathBuf },
     #[error(transparent)]
     Write(#[from] WriteError),
 }
@@ -347,6 +357,7 @@ impl Pins {
             Disk::Known(lock) => lock.server(&place),
             Disk::Unread | Disk::Missing => None,
         };
+        let is_too_large = found.lock_bytes(known) > MAX_SERVER_BYTES;
         // Observing the launch reads files, and listing tools must not wait for that.
         let first = state.first.get(&key).filter(|_| known.is_none());
         let is_same_start = first.is_some_and(|it| it.is_unobserved() && found.is_unobserved());
@@ -357,6 +368,9 @@ impl Pins {
         };
         let first = first.map(|first| PinnedServer::of(observed(first)));
         let Some(known) = known.or(first.as_ref()) else {
+            if is_too_large {
+                return Ruling::noticed(Some(state.log_too_large(key)));
+            }
             state.first.insert(key, Arc::new(found));
             return Ruling::default();
         };
@@ -368,20 +382,32 @@ impl Pins {
         });
         let known = reported.as_ref().unwrap_or(known);
         let differences = known.differences(observed(&found), Base::Seen);
+        let mut too_large = None;
         if known.has_seen(observed(&found)) {
             state.changed.remove(&key);
+        } else if is_too_large {
+            too_large = Some(state.log_too_large(key));
         } else {
             state.changed.insert(key, Arc::new(found));
         }
+        let words = self.changes_notice(&mut state, &place, &differences);
+        Ruling::noticed(words.into_iter().chain(too_large))
+    }
+
+    /// Returns the notice about the differences of a server, and logs it the first time.
+    fn changes_notice(
+        &self,
+        state: &mut LockState,
+        place: &ServerIdentifier,
+        differences: &Differences,
+    ) -> Option<String> {
         let words = differences
             .is_notable()
-            .then(|| words::changes(&self.program, &place, &differences));
-        if let Some(words) = &words
-            && state.is_new_to_the_log(&place, &differences)
-        {
+            .then(|| words::changes(&self.program, place, differences))?;
+        if state.is_new_to_the_log(place, differences) {
             tracing::warn!("{words}");
         }
-        Ruling::noticed(words)
+        Some(words)
     }
 
     /// Computes the digests of the tools that will be compared. This takes a moment, so it happens while the state is

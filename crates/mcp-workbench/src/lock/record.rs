@@ -9,7 +9,7 @@ use ident::ServerIdentifier;
 
 use super::{
     Digest, Lock, PinnedServer, Pins, RecordError,
-    disk::{Disk, read, stamp},
+    disk::{Disk, MAX_FILE_BYTES, read, stamp},
     observed::{ObservedServer, Start},
     pins::unusable,
     state::{LockState, NoticeScope},
@@ -101,7 +101,12 @@ impl Pins {
             lock.policy.raise(policy);
         }
         if before.as_deref() != Some(&lock) {
-            write_atomically(file, &lock.text())?;
+            let text = lock.text();
+            // A file that cannot be read again would approve nothing any more.
+            if text.len() as u64 > MAX_FILE_BYTES {
+                return Err(RecordError::TooLarge { file: file.into() });
+            }
+            write_atomically(file, &text)?;
         }
         let lock = Arc::new(lock);
         let mut state = self.state();
