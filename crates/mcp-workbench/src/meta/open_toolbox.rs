@@ -98,8 +98,8 @@ pub(super) async fn run(
     let detail = detail.unwrap_or_else(|| workbench.config().open_detail);
     match workbench.open_with_sign_in(&found, &context.client).await {
         Ok(opened) => {
-            let opened = if hides_app_tools(context) {
-                opened.for_model()
+            let opened = if hides_app_tools(context) && opened.has_app_only() {
+                offload(opened.bytes(), move || opened.for_model()).await
             } else {
                 opened
             };

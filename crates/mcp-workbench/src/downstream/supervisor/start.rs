@@ -3,6 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use rawjson::RawJson;
+
 use crate::{
     alarm::timeout,
     call::ClientHandle,
@@ -356,13 +358,8 @@ async fn list(
         let answer = conversation.request(phase, &walk.params()).await?;
         let step = match &answer {
             Answer::Result(page) => {
-                let page = page.clone();
-                let accepted = offload(page.as_bytes().len(), move || {
-                    let step = walk.accept(&page);
-                    (walk, step)
-                });
                 let step;
-                (walk, step) = accepted.await;
+                (walk, step) = accept_page(walk, page.clone()).await;
                 step
             }
             Answer::Error(error) if error_code(error) == code::METHOD_NOT_FOUND.to_string() => {
@@ -383,6 +380,15 @@ async fn list(
     }
 }
 
+/// Takes a page of a list, off the event loop if it is large.
+async fn accept_page(mut walk: ListWalk, page: RawJson) -> (ListWalk, Option<Step>) {
+    offload(page.as_bytes().len(), move || {
+        let step = walk.accept(&page);
+        (walk, step)
+    })
+    .await
+}
+
 /// Reads the skills of a server. A server that refuses has none: its tools can be used all the same.
 async fn list_skills(conversation: &mut Conversation<'_>) -> Result<Vec<String>, ConnectError> {
     let bounds = ListBounds {
@@ -394,7 +400,11 @@ async fn list_skills(conversation: &mut Conversation<'_>) -> Result<Vec<String>,
         let params = walk.params();
         let answer = conversation.request(StartPhase::ListSkills, &params);
         let step = match answer.await? {
-            Answer::Result(page) => walk.accept(&page),
+            Answer::Result(page) => {
+                let step;
+                (walk, step) = accept_page(walk, page).await;
+                step
+            }
             Answer::Error(_) | Answer::Invalid => None,
         };
         match step {
