@@ -11,7 +11,7 @@ use crate::{
     era::{EXPERIMENTAL, EXTENSIONS, Era, TASKS_EXTENSION},
     sha256::Sha256,
     trace::CallSpan,
-    wire::{Answer, Frame},
+    wire::{self, Answer, Frame},
 };
 
 /// The maximum length of the name and the version that a client reports for itself.
@@ -226,6 +226,14 @@ pub(crate) trait ClientHandle: Send + Sync {
     /// keep up may not get it.
     fn notify(&self, frame: Frame);
 
+    /// Sends the progress of the call, with the parameters that its server sent, under the client's token.
+    fn report_progress(&self, params: &RawJson) {
+        if let Some(token) = self.progress_token() {
+            let params = params.with_member("progressToken", &token);
+            self.notify(wire::notification("notifications/progress", Some(&params)));
+        }
+    }
+
     /// Returns a handle to the same client that stays usable after the current request has been answered.
     fn lasting(&self) -> Arc<dyn ClientHandle>;
 
@@ -255,6 +263,11 @@ pub(crate) trait ClientHandle: Send + Sync {
         self.ask(Question::Elicitation, Some(params))
     }
 
+    /// Marks that the call waits for the user, and that its server is not running it, until the guard is dropped.
+    fn wait_for_user(&self) -> Option<UserWait> {
+        None
+    }
+
     /// Returns whether the client can answer such a question.
     fn can_answer(&self, question: Question) -> bool {
         self.capabilities().get(question).is_some()
@@ -263,6 +276,9 @@ pub(crate) trait ClientHandle: Send + Sync {
 
 /// The pending answer of a client.
 pub(crate) type AnswerFuture = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
+
+/// A wait for the user, which ends when it is dropped.
+pub(crate) type UserWait = Box<dyn Send>;
 
 /// Completes when a client has read enough.
 pub(crate) type RoomFuture = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -46,7 +46,7 @@ pub(super) struct RunArguments {
     #[arg(long, value_name = "TOOLBOX")]
     toolbox: Option<String>,
 
-    /// Print TypeScript declarations of everything that a script can call, and run nothing
+    /// Print TypeScript declarations of everything that a script may call, and run nothing
     #[arg(long, conflicts_with = "file")]
     types: bool,
 

@@ -199,7 +199,7 @@ impl EventClient {
             user: client.user(),
             configured,
             run: client.script_run(),
-            era: client.era(),
+            era: client.own_era(),
             carrier: client.carrier(),
             revision: client.revision(),
             session: client.session(),

@@ -27,6 +27,10 @@ use crate::{
     },
 };
 
+/// The refusal of answers to questions of a run that is not there.
+const RUN_GONE: &str = "requestState: unknown, already used or expired. The script was not run again, because that would \
+                        repeat its calls: find out what they have done first";
+
 /// The parameters of `tools/call`.
 pub(super) struct CallParams<'a> {
     all: &'a RawJson,
@@ -230,12 +234,25 @@ pub(super) fn begin(
                 }
             }
         }
-        Some(tool) => Begun::Meta(MetaRun {
-            observed: observe(workbench, request, &name, &context),
-            tool,
-            arguments,
-            context,
-        }),
+        // Only the run itself can be continued. To begin it anew would repeat its calls.
+        Some(MetaTool::RunCode) if context.retry.is_some() => {
+            let reply = Reply::invalid_params(RUN_GONE);
+            operations::end(observe(workbench, request, &name, &context), &reply);
+            Begun::Over(reply)
+        }
+        Some(tool) => {
+            let observed = observe(workbench, request, &name, &context);
+            let mut context = context;
+            if let Some(observed) = &observed {
+                context.reports.set_span(observed.span());
+            }
+            Begun::Meta(MetaRun {
+                tool,
+                arguments,
+                context,
+                observed,
+            })
+        }
         None => match workbench.named(&name, &*context.client) {
             NamedTool::Registered(tool) => {
                 let names = ToolNames::from(&tool);

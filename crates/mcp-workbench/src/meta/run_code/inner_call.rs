@@ -6,6 +6,7 @@ use ident::{ToolIdentifier, ToolboxName};
 use rawjson::{Kind, RawJson};
 use script::{Called, Failure, tool_name};
 use search::Query;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -189,18 +190,35 @@ fn outcome_word(outcome: Outcome) -> &'static str {
     }
 }
 
+/// The arguments of `tools.search`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SearchParams {
+    query: String,
+    limit: Option<usize>,
+    toolbox: Option<String>,
+}
+
 /// Answers `tools.search(query, {limit, toolbox})`: the best tools, with what a script needs to call them.
 async fn search(
     workbench: &Workbench,
     arguments: &RawJson,
     context: &CallContext,
 ) -> Result<RawJson, Failure> {
-    let text = |name: &str| Some(arguments.member(name)?.as_text()?.into_owned());
-    let query = text("query").ok_or_else(|| invalid("tools.search takes a text to search for"))?;
-    let toolbox = text("toolbox").map(|it| ToolboxName::from(it.as_str()));
-    let limit = arguments
-        .member("limit")
-        .and_then(|it| it.as_str().parse().ok());
+    let SearchParams {
+        query,
+        limit,
+        toolbox,
+    } = serde_json::from_slice(arguments.as_bytes()).map_err(|error| {
+        let problem = error.to_string();
+        // The place in our own JSON says nothing.
+        let problem = problem.split(" at line ").next().unwrap_or_default();
+        invalid(&format!(
+            "tools.search takes (query, {{limit, toolbox}}): {}",
+            visible(problem)
+        ))
+    })?;
+    let toolbox = toolbox.map(|it| ToolboxName::from(it.as_str()));
     let query = Query {
         text: &query,
         toolbox: toolbox.as_ref(),

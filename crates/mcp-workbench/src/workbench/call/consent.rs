@@ -279,6 +279,7 @@ impl Consents {
         request: &ToolRequest,
         client: &Arc<dyn ClientHandle>,
     ) -> Result<Approval, NotPermitted> {
+        let _wait = client.wait_for_user();
         report(server, asked, ApprovalState::Waiting);
         let open = self.approvals.add(PendingApproval {
             tool: asked.identifier(server),

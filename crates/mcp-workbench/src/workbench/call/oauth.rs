@@ -112,6 +112,8 @@ async fn ask<T>(
     done: impl Future<Output = Result<T, SignInError>>,
 ) -> Result<(), NotSignedIn> {
     let id = fresh_id();
+    // Until the browser is done, which may be long after the client has answered.
+    let _wait = client.wait_for_user();
     let asked = client.ask_user(&params(&id));
     let granted = agreed(asked, done).await;
     let is_begun = !matches!(granted, Err(NotSignedIn::Declined));

@@ -190,6 +190,8 @@ fn claims_decide_which_client_a_user_is() {
     let mut log = PathBuf::new();
     let mut served = serve(&issuer, |setup| {
         log = setup.path("audit.jsonl");
+        let tools = json!(["open_toolbox", "use_tool", "run_code"]);
+        let setup = setup.top("metaTools", tools);
         setup.top("audit", json!({ "file": log }))
     });
     let ada = issuer.token(&developer());
@@ -218,6 +220,10 @@ fn claims_decide_which_client_a_user_is() {
         );
         assert_eq!(done["content"][0]["text"], "done");
     }
+    // The calls of a script are those of its user.
+    let code = json!({"code": "return await tools.fs.read({})"});
+    let done = call(&served, &ada, "run_code", &code.to_string());
+    assert_eq!(done["structuredContent"]["result"], "done");
     served.workbench.signal(rustix::process::Signal::TERM);
     assert!(served.workbench.wait_exit().success());
     let log = std::fs::read_to_string(&log).unwrap();
@@ -231,6 +237,7 @@ fn claims_decide_which_client_a_user_is() {
         [
             json!(["developers", "user", "ada"]),
             json!(["administrators", "user", "root"]),
+            json!(["developers", "user", "ada"]),
         ]
     );
 }
