@@ -4,6 +4,8 @@ use std::{fs, time::UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::program_lookup::own_program;
+
 /// A build of the program: its version, and the time of its file for builds of one version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Build {
@@ -16,7 +18,7 @@ pub(crate) struct Build {
 impl Build {
     /// Returns the build of this process.
     pub(crate) fn of_process() -> Self {
-        let file = std::env::current_exe().and_then(fs::metadata);
+        let file = own_program().and_then(fs::metadata);
         let modified = file
             .and_then(|metadata| metadata.modified())
             .ok()

@@ -14,7 +14,7 @@ use std::{
 };
 
 use super::place::HostFolder;
-use crate::{config::Environment, private_files};
+use crate::{config::Environment, private_files, program_lookup::own_program};
 
 /// The hidden command that runs a host.
 pub(crate) const HOST_COMMAND: &str = "host-process";
@@ -65,7 +65,7 @@ pub(super) fn start(
     let log = private_files::private(&mut log).open(place.log())?;
     log.set_len(0)?;
     let listener = UnixListener::bind(&socket)?;
-    let started = Command::new(std::env::current_exe()?)
+    let started = Command::new(own_program()?)
         .arg("--config")
         .arg(config)
         .arg(HOST_COMMAND)
@@ -98,7 +98,7 @@ pub(crate) fn relaunch(arguments: impl IntoIterator<Item = OsString>) -> io::Res
         // Linux schedules each session as a group, and a round trip between two of them takes an eighth longer.
         rustix::process::setpgid(None, None)?;
     }
-    Command::new(std::env::current_exe()?)
+    Command::new(own_program()?)
         .args(arguments)
         .arg(DETACHED_OPTION)
         .stdin(Stdio::inherit())
