@@ -31,6 +31,6 @@ pub(crate) use link::{
 };
 pub(crate) use listener::{Followed, HostOptions, run};
 pub(crate) use page::HostView;
-pub(crate) use place::{HostFolder, hosts};
+pub(crate) use place::{HostFolder, has_host, hosts};
 pub(crate) use status::{ClientStatus, HostStatus, ServerStatus};
 pub(crate) use waiting::{AttachError, Connected, NotAttached, Waiting, connect};

@@ -59,12 +59,17 @@ impl HostFolder {
     /// Finds the folder of a configuration file, and creates it.
     pub(crate) fn of(file: &Path, environment: &Environment) -> Result<Self, PlaceError> {
         let root = root(environment)?;
-        let file = environment.absolute(file);
-        let file = fs::canonicalize(&file).unwrap_or(file);
-        let digest = Sha256::digest(file.as_os_str().as_encoded_bytes());
-        let folder = root.join(&hexadecimal(&digest)[..NAME_DIGITS]);
+        make(&root)?;
+        let folder = root.join(name(file, environment));
         make(&folder)?;
         Self::at(folder)
+    }
+
+    /// Finds the folder of a configuration file, unless no host was ever started for it.
+    pub(crate) fn existing(file: &Path, environment: &Environment) -> Option<Self> {
+        let root = root(environment).ok()?;
+        check(&root).ok()?;
+        Self::at(root.join(name(file, environment))).ok()
     }
 
     /// Takes a folder that exists.
@@ -182,7 +187,8 @@ impl HostFolder {
 
 /// Returns the places of all hosts of the user that may run.
 pub(crate) fn hosts(environment: &Environment) -> Vec<HostFolder> {
-    let Ok(root) = root(environment) else {
+    let root = root(environment).ok();
+    let Some(root) = root.filter(|root| check(root).is_ok()) else {
         return Vec::new();
     };
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
@@ -194,7 +200,21 @@ pub(crate) fn hosts(environment: &Environment) -> Vec<HostFolder> {
     places
 }
 
-/// Returns the folder of all hosts of the user, and creates it.
+/// Returns whether a host of a configuration file may run.
+pub(crate) fn has_host(file: &Path, environment: &Environment) -> bool {
+    let place = HostFolder::existing(file, environment);
+    place.is_some_and(|place| place.socket().exists())
+}
+
+/// Returns the name of the folder of a configuration file.
+fn name(file: &Path, environment: &Environment) -> String {
+    let file = environment.absolute(file);
+    let file = fs::canonicalize(&file).unwrap_or(file);
+    let digest = Sha256::digest(file.as_os_str().as_encoded_bytes());
+    hexadecimal(&digest)[..NAME_DIGITS].to_owned()
+}
+
+/// Returns the folder of all hosts of the user, which need not exist.
 fn root(environment: &Environment) -> Result<PathBuf, PlaceError> {
     let set = environment
         .variable("XDG_RUNTIME_DIR")
@@ -204,10 +224,10 @@ fn root(environment: &Environment) -> Result<PathBuf, PlaceError> {
     let user = rustix::process::getuid().as_raw();
     let usual = PathBuf::from(format!("/run/user/{user}"));
     let usual = || check(&usual).is_ok().then(|| usual.clone());
-    let root = match set.or_else(usual) {
+    match set.or_else(usual) {
         Some(runtime) => {
             check_parent(&runtime)?;
-            runtime.join(FOLDER)
+            Ok(runtime.join(FOLDER))
         }
         None => {
             let temporary = environment
@@ -216,11 +236,9 @@ fn root(environment: &Environment) -> Result<PathBuf, PlaceError> {
                 .filter(|folder| folder.is_absolute())
                 .unwrap_or_else(|| PathBuf::from("/tmp"));
             check_parent(&temporary)?;
-            temporary.join(format!("{FOLDER}-{user}"))
+            Ok(temporary.join(format!("{FOLDER}-{user}")))
         }
-    };
-    make(&root)?;
-    Ok(root)
+    }
 }
 
 /// Creates a private folder, and checks the one that is there.

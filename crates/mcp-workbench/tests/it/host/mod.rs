@@ -49,7 +49,11 @@ struct Client {
 impl Machine {
     /// A machine with this configuration, which is shared.
     fn new(setup: Setup) -> Self {
-        let setup = setup.top("shared", json!(true));
+        Self::not_shared(setup.top("shared", json!(true)))
+    }
+
+    /// A machine with this configuration as it is.
+    fn not_shared(setup: Setup) -> Self {
         let runtime = setup.path("run");
         fs::create_dir(&runtime).unwrap();
         let setup = setup.env("XDG_RUNTIME_DIR", runtime.to_str().unwrap());
