@@ -14,7 +14,7 @@ use pretty_assertions::assert_eq;
 use rustix::process::Signal;
 
 use super::{Client, Machine, host_processes, pid};
-use crate::harness::{Script, Setup, kill};
+use crate::harness::{Script, Setup, TIMEOUT, kill, poll};
 
 fn machine() -> Machine {
     Machine::one(&Script::named(&["one"]).answers("one", r#"{"content":[]}"#))
@@ -79,12 +79,7 @@ fn options_override_the_configuration() {
     let mut alone = Client::spawn(alone);
     alone.initialize();
     assert_eq!(machine.hosts(), Vec::<serde_json::Value>::new());
-    let setup = Setup::one(&Script::named(&["one"]));
-    let runtime = setup.path("run");
-    fs::create_dir(&runtime).unwrap();
-    let setup = setup.env("XDG_RUNTIME_DIR", runtime.to_str().unwrap());
-    setup.write_config();
-    let other = Machine { setup };
+    let other = Machine::not_shared(Setup::one(&Script::named(&["one"])));
     let mut shared = other.command();
     shared.args(["serve", "--shared"]);
     let mut shared = Client::spawn(shared);
@@ -299,8 +294,11 @@ fn another_user_is_not_trusted() {
     let _ours = machine.connect();
     let mut theirs = as_nobody(&machine);
     theirs.initialize();
-    let said = theirs.stderr();
-    assert!(said.contains("serving alone"), "{said}");
+    let said = poll(TIMEOUT, || {
+        let said = theirs.stderr();
+        said.contains("serving alone").then_some(said)
+    });
+    let said = said.expect("the client is served alone");
     assert!(said.contains("belongs to another user"), "{said}");
     assert_eq!(machine.host()["clients"].as_array().unwrap().len(), 1);
     // The host itself says nothing to another user who reaches its socket.

@@ -1,4 +1,4 @@
-//! Clients and servers of a host under random kills: of hosts, of waiting processes and of servers. Nothing is lost, answered
+//! Clients and servers of a host under random kills: of hosts, of clients, of waiting processes and of servers. Nothing is lost, answered
 //! twice or given to another client, no call runs twice, and nothing is left.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -176,12 +176,23 @@ fn nothing_is_lost_doubled_or_left_under_random_kills() {
             take_answers(client, open, marks, false);
         }
         let victim = random.below(CLIENTS);
-        match round / 2 % 3 {
+        match round / 2 % 4 {
             0 => kill(machine.host_pid(), Signal::KILL),
             1 => {
                 // The waiting process of one client, whose calls end with it; then a server of the others.
                 clients[victim] = connect(&machine, victim);
                 opens[victim] = Open::default();
+                kill_servers(&machine);
+            }
+            2 => {
+                // A client that ends with open calls; then a server of the others.
+                let next = connect(&machine, victim);
+                opens[victim] = Open::default();
+                assert!(
+                    std::mem::replace(&mut clients[victim], next)
+                        .finish()
+                        .success()
+                );
                 kill_servers(&machine);
             }
             _ => kill_servers(&machine),
