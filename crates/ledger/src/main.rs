@@ -34,7 +34,7 @@ struct Arguments {
     /// How many faults a second: kills, and stops of some hundred milliseconds
     #[arg(long, value_name = "R", default_value_t = 5.0)]
     kills_per_second: f64,
-    /// A team instead: three replicas with Redis and HAProxy, of which one is killed every second, and users with official SDKs; for
+    /// A team instead: three replicas with a store and a balancer, of which one is killed every second, and users with official SDKs; for
     /// some minutes
     #[arg(long, requires = "minutes", conflicts_with = "calls")]
     team: bool,

@@ -12,7 +12,11 @@ use super::{
 };
 use crate::processes::Footprint;
 
+/// The connections of calls that are answered at once, and of those that take a while.
 const CONNECTIONS: usize = 32;
+const SLOW_CONNECTIONS: usize = 256;
+/// How long such a call takes, in milliseconds.
+const SLOW_MS: u64 = 50;
 const WARM_UP: Duration = Duration::from_secs(2);
 const TIME: Duration = Duration::from_secs(10);
 const SESSIONS: usize = 10_000;
@@ -23,8 +27,10 @@ const REVISION: &str = "2026-07-28";
 /// The figures.
 #[derive(Debug)]
 pub struct Figures {
-    /// With one replica, with two, and so on.
-    pub throughput: Vec<Throughput>,
+    /// Calls that are answered at once, with one replica, with two, and so on.
+    pub quick: Vec<Throughput>,
+    /// Calls that take a while, of which a user has a number at once at each replica.
+    pub slow: Vec<Throughput>,
     /// The bytes of a session.
     pub session_bytes: u64,
     /// The sessions that were begun, and that answered afterwards.
@@ -34,16 +40,22 @@ pub struct Figures {
 
 /// Measures a team. The machine should do nothing else.
 pub fn measure(options: &TeamOptions) -> Result<Figures, TeamError> {
-    let mut throughput = Vec::new();
+    let (mut quick, mut slow) = (Vec::new(), Vec::new());
     for replicas in 1..=REPLICAS {
         let mut place = Place::without_users(options)?;
         place.start_some(replicas)?;
         place.start_balancer()?;
-        let (headers, body) = call();
-        let measure = |time| load::measure(place.balancer(), CONNECTIONS, time, &headers, &body);
-        let failed = || TeamError::NotUp("an answer to every request".to_owned());
-        measure(WARM_UP).ok_or_else(failed)?;
-        throughput.push(measure(TIME).ok_or_else(failed)?);
+        for (connections, tool, throughput) in [
+            (CONNECTIONS, "echo", &mut quick),
+            (SLOW_CONNECTIONS, "sleep", &mut slow),
+        ] {
+            let (headers, body) = call(tool);
+            let measure =
+                |time| load::measure(place.balancer(), connections, time, &headers, &body);
+            let failed = || TeamError::NotUp("an answer to every request".to_owned());
+            measure(WARM_UP).ok_or_else(failed)?;
+            throughput.push(measure(TIME).ok_or_else(failed)?);
+        }
     }
     let mut place = Place::without_users(options)?;
     place.start_some(1)?;
@@ -62,7 +74,8 @@ pub fn measure(options: &TeamOptions) -> Result<Figures, TeamError> {
         answered += usize::from(client.post(&headers, ping)?.status == 200);
     }
     Ok(Figures {
-        throughput,
+        quick,
+        slow,
         session_bytes,
         sessions: ids.len(),
         answered,
@@ -88,7 +101,7 @@ fn begin(client: &mut HttpClient, sessions: usize) -> Result<Vec<String>, TeamEr
 }
 
 /// Returns the headers and the body of a call without a session.
-fn call() -> (String, String) {
+fn call(tool: &str) -> (String, String) {
     let headers = format!(
         "MCP-Protocol-Version: {REVISION}\r\nMcp-Method: tools/call\r\nMcp-Name: use_tool\r\n"
     );
@@ -97,26 +110,28 @@ fn call() -> (String, String) {
         "io.modelcontextprotocol/clientInfo": {"name": "ledger", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {},
     });
-    let tool = json!({"toolbox": "team", "server": "ledger", "tool": "echo"});
+    let tool = json!({"toolbox": "team", "server": "ledger", "tool": tool});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-        "name": "use_tool", "arguments": {"tool": tool, "arguments": {"words": "hello"}}, "_meta": meta,
+        "name": "use_tool", "arguments": {"tool": tool, "arguments": {"ms": SLOW_MS}}, "_meta": meta,
     }});
     (headers, body.to_string())
 }
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let first = self.throughput.first();
-        for (index, it) in self.throughput.iter().enumerate() {
-            let ratio = first.map_or(1.0, |first| it.per_second / first.per_second);
-            let p99 = first.map_or(1.0, |first| it.p99_ms / first.p99_ms);
-            writeln!(
-                f,
-                "{} replicas: {:.0} requests per second ({ratio:.2}), p99 {:.1} ms ({p99:.2})",
-                index + 1,
-                it.per_second,
-                it.p99_ms
-            )?;
+        for (what, throughput) in [("quick", &self.quick), ("slow", &self.slow)] {
+            let first = throughput.first();
+            for (index, it) in throughput.iter().enumerate() {
+                let ratio = first.map_or(1.0, |first| it.per_second / first.per_second);
+                let p99 = first.map_or(1.0, |first| it.p99_ms / first.p99_ms);
+                writeln!(
+                    f,
+                    "{what} calls, {} replicas: {:.0} per second ({ratio:.2}), p99 {:.1} ms ({p99:.2})",
+                    index + 1,
+                    it.per_second,
+                    it.p99_ms
+                )?;
+            }
         }
         writeln!(f, "memory per session: {} bytes", self.session_bytes)?;
         writeln!(

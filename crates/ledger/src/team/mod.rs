@@ -20,7 +20,6 @@ mod users;
 use std::{
     io,
     path::PathBuf,
-    thread,
     time::{Duration, Instant},
 };
 
@@ -32,7 +31,7 @@ pub use report::{Tally, TeamReport};
 pub use trouble::TeamDeeds;
 
 use self::{check::check, place::Place, trouble::Trouble, users::Users};
-use crate::random::Random;
+use crate::{random::Random, waiting::poll_until};
 
 /// How long the last calls may take after the trouble.
 const SETTLE: Duration = Duration::from_secs(10);
@@ -97,5 +96,5 @@ pub fn run(options: &TeamOptions) -> Result<TeamReport, TeamError> {
 
 /// Sleeps until a moment, or not at all if it has passed.
 fn sleep_until(moment: Instant) {
-    thread::sleep(moment.saturating_duration_since(Instant::now()));
+    poll_until(moment, || None::<()>);
 }

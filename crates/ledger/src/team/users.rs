@@ -23,7 +23,7 @@ const WORKERS: &str = "4";
 /// The distance between the nonces of two users.
 const NONCES: u64 = 1_000_000_000;
 /// How long a user may take to connect.
-const CONNECTED_WITHIN: Duration = Duration::from_secs(60);
+const CONNECTED_WITHIN: Duration = Duration::from_mins(1);
 
 /// All users.
 pub(super) struct Users(Vec<User>);

@@ -18,10 +18,7 @@ use indexmap::IndexSet;
 use rawjson::RawJson;
 use tokio::sync::Notify;
 
-use super::{
-    approvals::{Approvals, Decision, PendingApproval},
-    shared_consents::SharedConsents,
-};
+use super::approvals::{Approvals, Decision, PendingApproval};
 use crate::{
     alarm::timeout,
     call::{
@@ -125,6 +122,29 @@ pub(super) struct Consent {
 }
 
 impl Consent {
+    /// Creates the consent to a tool that is permitted for longer than one call.
+    pub(super) fn lasting(asked: &AskedTool) -> Self {
+        Self {
+            definition: asked.definition,
+            call: None,
+        }
+    }
+
+    /// Creates the consent to a call that its client repeats, and returns its digest. It is valid if the call was permitted.
+    pub(super) fn repeated(
+        server: &ServerHandle,
+        asked: &AskedTool,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Option<(Self, Fingerprint)> {
+        let retry = context.retry.as_deref()?;
+        let definition = asked.definition;
+        let call = AskedCall::new(server, request, &*context.client);
+        let round = call.round(definition, retry.state.as_ref());
+        let call = Some(call);
+        Some((Self { definition, call }, round))
+    }
+
     /// Returns the digest of the call as its client repeats it, if its server has answered with a question. The consent covers
     /// that.
     pub(super) fn round(&self, result: &RawJson) -> Option<Fingerprint> {
@@ -153,9 +173,9 @@ pub(super) enum Permit {
 
 /// A tool that the user is asked about.
 pub(super) struct AskedTool {
-    name: ToolName,
+    pub(super) name: ToolName,
     reason: Reason,
-    definition: Fingerprint,
+    pub(super) definition: Fingerprint,
 }
 
 impl Consents {
@@ -203,39 +223,28 @@ impl Consents {
         Ok(Permit::Ask(asked))
     }
 
-    /// Returns the consent that the user has given on another replica.
-    pub(super) async fn find_shared(
+    /// Remembers a consent that was found in the store of the replicas.
+    pub(super) fn remember_shared(
         &self,
-        shared: &SharedConsents,
         server: &ServerHandle,
         asked: &AskedTool,
-        request: &ToolRequest,
-        context: &CallContext,
-    ) -> Option<Consent> {
-        let definition = asked.definition;
-        if shared.has(server, asked.name.as_str(), definition).await {
-            let session = Scopes::of(&*context.client).session?;
-            self.remember(asked.in_scope(server, session), definition);
-            let call = None;
-            return Some(Consent { definition, call });
+        client: &dyn ClientHandle,
+        consent: &Consent,
+    ) {
+        if let (None, Some(scope)) = (&consent.call, Scopes::of(client).session) {
+            self.remember(asked.in_scope(server, scope), consent.definition);
         }
-        let retry = context.retry.as_deref()?;
-        let call = AskedCall::new(server, request, &*context.client);
-        let round = call.round(definition, retry.state.as_ref());
-        let is_permitted = shared.take_round(round).await;
-        let call = Some(call);
-        is_permitted.then_some(Consent { definition, call })
     }
 
-    /// Asks the user whether a call may run. Dropping the future withdraws the question.
+    /// Asks the user whether a call may run. Returns the consent, and for how long it was given. Dropping the future withdraws
+    /// the question.
     pub(super) async fn ask(
         &self,
         server: &ServerHandle,
-        asked: AskedTool,
+        asked: &AskedTool,
         request: &ToolRequest,
         client: &Arc<dyn ClientHandle>,
-        shared: Option<&SharedConsents>,
-    ) -> Result<Consent, NotPermitted> {
+    ) -> Result<(Consent, Approval), NotPermitted> {
         let definition = asked.definition;
         let scopes = Scopes::of(&**client);
         let scoped = asked.scoped(server, &scopes);
@@ -243,13 +252,13 @@ impl Consents {
             biased;
             // If the tool is permitted for the run or the session in the meantime, the answer is no longer needed.
             () = self.granted(&scoped, client.own_era(), definition) => {
-                return Ok(Consent { definition, call: None });
+                return Ok((Consent { definition, call: None }, Approval::Once));
             }
-            answered = self.decide_or_ask(server, &asked, request, client) => answered,
+            answered = self.decide_or_ask(server, asked, request, client) => answered,
         };
         report(
             server,
-            &asked,
+            asked,
             match answered {
                 Ok(_) => ApprovalState::Granted,
                 Err(_) => ApprovalState::Refused,
@@ -264,11 +273,8 @@ impl Consents {
         if let Some(scope) = scopes.chosen(answered) {
             self.remember(asked.in_scope(server, scope), definition);
         }
-        if let Some(shared) = shared.filter(|_| answered == Approval::Session) {
-            shared.grant(server, asked.name.as_str(), definition).await;
-        }
         let call = Some(AskedCall::new(server, request, &**client));
-        Ok(Consent { definition, call })
+        Ok((Consent { definition, call }, answered))
     }
 
     /// Asks the user by the client of the call, and lets the page decide. The first answer counts.

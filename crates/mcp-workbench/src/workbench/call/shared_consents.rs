@@ -6,9 +6,9 @@ use std::{sync::Arc, time::Duration};
 
 use rawjson::RawJson;
 
-use super::consent::Consent;
+use super::consent::{AskedTool, Consent};
 use crate::{
-    call::{ClientHandle, Fingerprint, Owner},
+    call::{CallContext, ClientHandle, Fingerprint, Owner, ToolRequest},
     downstream::ServerHandle,
     era::Era,
     sha256::hexadecimal,
@@ -43,16 +43,26 @@ impl SharedConsents {
         })
     }
 
-    /// Returns whether a tool is permitted with this definition.
-    pub(super) async fn has(
+    /// Returns the consent that the user has given on another replica.
+    pub(super) async fn find(
         &self,
         server: &ServerHandle,
-        tool: &str,
-        definition: Fingerprint,
-    ) -> bool {
-        let name = self.tool(server, tool);
+        asked: &AskedTool,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Option<Consent> {
+        if self.has(server, asked).await {
+            return Some(Consent::lasting(asked));
+        }
+        let (consent, round) = Consent::repeated(server, asked, request, context)?;
+        self.take_round(round).await.then_some(consent)
+    }
+
+    /// Returns whether a tool is permitted with the definition that it has now.
+    async fn has(&self, server: &ServerHandle, asked: &AskedTool) -> bool {
+        let name = self.tool(server, asked.name.as_str());
         match self.store.get(self.at(&name)).await {
-            Ok(granted) => granted.is_some_and(|it| it == definition),
+            Ok(granted) => granted.is_some_and(|it| it == asked.definition),
             Err(error) => {
                 tracing::warn!("failed to look for a consent of another replica: {error}");
                 false
@@ -60,17 +70,17 @@ impl SharedConsents {
         }
     }
 
-    /// Records that a tool is permitted with this definition.
-    pub(super) async fn grant(&self, server: &ServerHandle, tool: &str, definition: Fingerprint) {
-        let name = self.tool(server, tool);
-        let granted = self.store.set(self.at(&name), &definition, MAX_AGE);
+    /// Records that a tool is permitted.
+    pub(super) async fn grant(&self, server: &ServerHandle, asked: &AskedTool) {
+        let name = self.tool(server, asked.name.as_str());
+        let granted = self.store.set(self.at(&name), &asked.definition, MAX_AGE);
         if let Err(error) = granted.await {
             tracing::warn!("failed to share a consent with the other replicas: {error}");
         }
     }
 
     /// Takes the permission for a call that its client repeats. It counts once.
-    pub(super) async fn take_round(&self, round: Fingerprint) -> bool {
+    async fn take_round(&self, round: Fingerprint) -> bool {
         let name = hexadecimal(&round);
         let taken = self.store.remove(self.at(&name)).await;
         taken.unwrap_or_else(|error| {

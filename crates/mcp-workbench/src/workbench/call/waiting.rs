@@ -16,7 +16,7 @@ use crate::{
     call::{Call, CallRequest},
     downstream::{CallError, CallResult, ServerHandle, Unfinished},
     jq::Filter,
-    policy::permissions::NotPermitted,
+    policy::permissions::{Approval, NotPermitted},
     workbench::Workbench,
 };
 
@@ -206,21 +206,22 @@ async fn permit(
         Permit::Granted(consent) => consent,
         Permit::Ask(asked) => {
             let shared = SharedConsents::of(&run.workbench, &*run.client);
-            let shared = shared.as_ref();
-            let found = match shared {
-                Some(shared) => {
-                    let find = consents.find_shared(shared, server, &asked, request, &call.context);
-                    find.await
-                }
+            let found = match &shared {
+                Some(shared) => shared.find(server, &asked, request, &call.context).await,
                 None => None,
             };
-            Some(Box::new(match found {
-                Some(consent) => consent,
-                None => {
-                    let ask = consents.ask(server, asked, request, &run.client, shared);
-                    ask.await?
+            let consent = if let Some(consent) = found {
+                consents.remember_shared(server, &asked, &*run.client, &consent);
+                consent
+            } else {
+                let ask = consents.ask(server, &asked, request, &run.client);
+                let (consent, approval) = ask.await?;
+                if let (Some(shared), Approval::Session) = (&shared, approval) {
+                    shared.grant(server, &asked).await;
                 }
-            }))
+                consent
+            };
+            Some(Box::new(consent))
         }
     };
     // The server compares this digest at the moment of sending, since the tool may change until then.
