@@ -399,7 +399,6 @@ impl Posted {
     fn of(body: &Bytes, session: Option<&Session>) -> Result<Self, Refusal> {
         let posted = Self::read(body, session)?;
         let one_line = without_line_ends(body.clone());
-        // Nothing was replaced, so the first parse holds.
         if one_line.as_ptr() == body.as_ptr() {
             return Ok(posted);
         }
