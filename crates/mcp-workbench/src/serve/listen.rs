@@ -84,19 +84,19 @@ async fn tell_own_changes(
     stream: &mut Subscription,
     apps: &mut Option<watch::Receiver<u64>>,
 ) {
-    let told = Changes {
+    let announced = Changes {
         tools: wanted.tools,
         ..Changes::default()
     };
     let mut definitions = workbench.definitions_changed();
-    stream.acknowledge(&told);
+    stream.acknowledge(&announced);
     loop {
-        stream.catch_up(&told);
+        stream.catch_up(&announced);
         tokio::select! {
             () = workbench.announcing_stopped() => return,
             () = sleep(CATCH_UP_INTERVAL), if stream.missed => {}
-            Ok(()) = definitions.changed(), if told.tools => stream.tell(TOOLS_CHANGED, None),
-            Ok(()) = changed(apps), if told.tools => stream.tell(TOOLS_CHANGED, None),
+            Ok(()) = definitions.changed(), if announced.tools => stream.tell(TOOLS_CHANGED, None),
+            Ok(()) = changed(apps), if announced.tools => stream.tell(TOOLS_CHANGED, None),
         }
     }
 }
@@ -195,9 +195,9 @@ fn filter_of(changes: &Changes) -> RawJson {
         (PROMPTS, changes.prompts),
         (RESOURCES, changes.resources),
     ];
-    let told = flags.into_iter().filter(|(_, told)| *told);
-    let filter = told.fold(ObjectText::new(), |text, (name, told)| {
-        text.member(name, &told)
+    let announced = flags.into_iter().filter(|(_, announced)| *announced);
+    let filter = announced.fold(ObjectText::new(), |text, (name, announced)| {
+        text.member(name, &announced)
     });
     if changes.uris.is_empty() {
         filter.finish()

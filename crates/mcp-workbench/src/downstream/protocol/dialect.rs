@@ -102,9 +102,11 @@ impl Dialect {
         };
         let is_traced = context.reports.span().is_some_and(|it| it.trace.is_some());
         let is_same_era = self.era == Era::Legacy && context.client.era() == Era::Legacy;
+        // Nothing differs, so the text of the client is passed on without a copy.
         if is_same_era && meta.progress.is_none() && !is_traced {
             return params.into();
         }
+        // The server answers to what the client wrote, valid or not.
         if params.kind() != Kind::Object {
             return params.into();
         }
@@ -159,6 +161,7 @@ impl Dialect {
         } else {
             declared.common()
         };
+        // The workbench follows tasks for clients that cannot, so a server may start one for them too.
         if self.has_tasks && !(is_modern && declared.has_extension(TASKS_EXTENSION)) {
             let extensions = capabilities
                 .member(EXTENSIONS)

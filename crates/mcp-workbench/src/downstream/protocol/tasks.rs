@@ -57,6 +57,7 @@ pub(crate) fn open_task(
         toolbox: name.toolbox.as_str().into(),
         server: name.server.as_str().into(),
     };
+    // A sealed name proves that we issued it, not to whom.
     (name.holder == principal.holder()).then_some((server, name.inner))
 }
 
@@ -92,6 +93,7 @@ pub(crate) async fn follow(
     if client.era() == Era::Modern && client.capabilities().has_extension(TASKS_EXTENSION) {
         return Ok(with_sealed_name(&server.about, client, &task));
     }
+    // Between two polls the server has no call, and would count as idle.
     let _followed = FollowGuard::begin(server);
     let name = task.member(TASK_ID).ok_or(CallError::UnknownAnswer)?;
     let mut follower = Follower {
@@ -174,6 +176,7 @@ impl Follower<'_> {
             .call_once(request)
             .await
             .and_then(|answered| answered.answer);
+        // After any other error the task may still run, and is cancelled when this is dropped.
         self.is_over = matches!(&answer, Err(error) if is_gone(error));
         answer.map_err(|error| match error {
             // An error about the task is not the server's response to the call.
