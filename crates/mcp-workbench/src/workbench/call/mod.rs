@@ -293,8 +293,7 @@ fn named(workbench: &Workbench, mode: Mode, names: ToolNames<'_>) -> ToolIdentif
         (Mode::Native, Some(native)) => {
             let server = native
                 .missing(names.tool)
-                .map(|(server, _)| server)
-                .unwrap_or_else(|| ServerName::from(""));
+                .map_or_else(|| ServerName::from(""), |(server, _)| server);
             (native.toolbox().name().clone(), server)
         }
         _ => (names.toolbox.into(), names.server.into()),
