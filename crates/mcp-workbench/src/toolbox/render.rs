@@ -87,24 +87,42 @@ pub(super) fn render(
         connected,
         left_out: count(catalogue) - tools.len(),
         in_all: None,
+        notice: None,
         failures,
         detail,
     };
     text_result(&render_text(&shown, tools.into_iter()))
 }
 
+/// The tools of an open toolbox that match a query.
+pub(crate) struct Matching<'a> {
+    pub query: &'a str,
+    /// The tools, best first.
+    pub tools: Vec<(ServerName, &'a ToolDefinition)>,
+    /// False if these are only the nearest tools.
+    pub is_good: bool,
+}
+
+impl Matching<'_> {
+    /// Returns the remark about a query without a good match.
+    pub(super) fn no_good_match(&self) -> String {
+        format!(
+            "no good match for '{}', the tools are probably for something else",
+            visible(self.query.trim())
+        )
+    }
+}
+
 /// Returns the result of `open_toolbox` with only the tools that match a query, best first, and with the total
 /// number of tools.
-pub(crate) fn render_matching(
-    opened: &Opened,
-    query: &str,
-    matching: &[(ServerName, &ToolDefinition)],
-    detail: Detail,
-) -> RawJson {
+pub(crate) fn render_matching(opened: &Opened, matching: &Matching<'_>, detail: Detail) -> RawJson {
     if !matches!(detail, Detail::Compact | Detail::Full) {
-        return text_result(&matching_text(opened, query, matching, detail));
+        return text_result(&matching_text(opened, matching, detail));
     }
     let catalogue = &opened.catalogue;
+    let is_far = !matching.is_good && !matching.tools.is_empty();
+    let notice = is_far.then(|| matching.no_good_match());
+    let matching = &matching.tools;
     let definitions = matching.iter().map(|(_, tool)| *tool);
     let fitting = within(definitions, MAX_LISTED_BYTES, definition_bytes).count();
     let shown = Shown {
@@ -113,6 +131,7 @@ pub(crate) fn render_matching(
         connected: opened.connected,
         left_out: matching.len() - fitting,
         in_all: Some(count(catalogue)),
+        notice,
         failures: &opened.failures,
         detail,
     };
@@ -209,6 +228,8 @@ struct Shown<'a> {
     left_out: usize,
     /// The total number of tools, if not all are shown.
     in_all: Option<usize>,
+    /// A notice about the result itself.
+    notice: Option<String>,
     failures: &'a [ServerFailure],
     detail: Detail,
 }
@@ -223,6 +244,7 @@ fn render_text<'a>(
         connected,
         left_out: _,
         in_all,
+        notice: _,
         failures: _,
         detail,
     } = *shown;
@@ -301,14 +323,12 @@ fn write_extras(text: &mut Vec<u8>, shown: &Shown<'_>) {
             })
         })
         .collect();
-    let notices: Vec<String> = catalogue
-        .iter()
-        .flat_map(|(server, list)| {
-            list.notices
-                .iter()
-                .map(move |notice| format!("server '{}': {notice}", visible(server.as_str())))
-        })
-        .collect();
+    let of_servers = catalogue.iter().flat_map(|(server, list)| {
+        list.notices
+            .iter()
+            .map(move |notice| format!("server '{}': {notice}", visible(server.as_str())))
+    });
+    let notices: Vec<String> = shown.notice.iter().cloned().chain(of_servers).collect();
     let instructions: IndexMap<&str, &str> = catalogue
         .iter()
         .filter_map(|(server, list)| {
