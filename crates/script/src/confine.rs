@@ -245,12 +245,12 @@ mod tests {
 
     /// Runs a test in a process of its own that takes an action.
     fn in_process(test: &str, action: &str) -> ExitStatus {
-        Command::new(env::current_exe().unwrap())
+        Command::new(env::current_exe().expect("a test knows its program"))
             .args(["--exact", test])
             .env(ACTION, action)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status()
-            .unwrap()
+            .expect("the program of the test runs")
     }
 }

@@ -46,7 +46,7 @@ pub(crate) struct Pins {
     pub(super) programs: Arc<Programs>,
     state: Mutex<LockState>,
     /// False if the tool list of a first contact may be incomplete, so that it is not pinned.
-    pub(super) pins_first_contacts: bool,
+    pub(super) records_first_contacts: bool,
     /// The policy of the configuration, or `None` if servers are started for a review.
     policy: Mutex<Option<PinPolicy>>,
     /// Serializes writers, so that each observation is written once.
@@ -97,7 +97,7 @@ impl Pins {
             file,
             program: Invocation::of(config),
             state: Mutex::default(),
-            pins_first_contacts: config.purpose != Purpose::Call,
+            records_first_contacts: config.purpose != Purpose::Call,
             policy: Mutex::new(policy_of(config)),
             writing: Mutex::default(),
         }

@@ -77,7 +77,7 @@ impl Pins {
 
     /// Returns the observations to write.
     fn news(&self, state: &LockState) -> Vec<Arc<ObservedServer>> {
-        let first = state.first.values().filter(|_| self.pins_first_contacts);
+        let first = state.first.values().filter(|_| self.records_first_contacts);
         let news = first.chain(state.reported_changes.values());
         news.map(Arc::clone).collect()
     }

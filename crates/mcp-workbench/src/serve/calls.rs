@@ -175,6 +175,23 @@ fn observe(
     observed.is_listened().then(|| observed.begin(begin()))
 }
 
+fn begin_meta_tool(
+    tool: MetaTool,
+    arguments: RawJson,
+    mut context: CallContext,
+    observed: Option<OperationGuard>,
+) -> Begun {
+    if let Some(observed) = &observed {
+        context.reports.set_span(observed.span());
+    }
+    Begun::Meta(MetaRun {
+        tool,
+        arguments,
+        context,
+        observed,
+    })
+}
+
 /// Starts the call that the parameters of a `tools/call` request.
 pub(super) fn begin(
     workbench: &Arc<Workbench>,
@@ -207,11 +224,20 @@ pub(super) fn begin(
             context,
         }))
     };
+    let refused = |context: &CallContext, reply| {
+        operations::end(observe(workbench, request, &name, context), &reply);
+        Begun::Over(reply)
+    };
+    let unknown = |context: &CallContext, reply| {
+        operations::end_unknown(observe(workbench, request, &name, context), &reply);
+        Begun::Over(reply)
+    };
     if workbench.native().is_some() {
+        let (toolbox, server, tool) = ("", "", &*name);
         let names = ToolNames {
-            toolbox: "",
-            server: "",
-            tool: &name,
+            toolbox,
+            server,
+            tool,
         };
         return start(context, Mode::Native, names, arguments, Select::Whole);
     }
@@ -227,31 +253,16 @@ pub(super) fn begin(
                     let select = select.map_or(Select::Default, Select::Filter);
                     start(context, Mode::UseTool, tool.names(), arguments, select)
                 }
-                Err(failure) => {
-                    let reply = Reply::Own(failure);
-                    operations::end(observe(workbench, request, &name, &context), &reply);
-                    Begun::Over(reply)
-                }
+                Err(failure) => refused(&context, Reply::Own(failure)),
             }
         }
-        // Only the run itself can be continued. To begin it anew would repeat its calls.
+        // Only the run itself can be continued. To start it again would repeat its calls.
         Some(MetaTool::RunCode) if context.retry.is_some() => {
-            let reply = Reply::invalid_params(RUN_GONE);
-            operations::end(observe(workbench, request, &name, &context), &reply);
-            Begun::Over(reply)
+            refused(&context, Reply::invalid_params(RUN_GONE))
         }
         Some(tool) => {
             let observed = observe(workbench, request, &name, &context);
-            let mut context = context;
-            if let Some(observed) = &observed {
-                context.reports.set_span(observed.span());
-            }
-            Begun::Meta(MetaRun {
-                tool,
-                arguments,
-                context,
-                observed,
-            })
+            begin_meta_tool(tool, arguments, context, observed)
         }
         None => match workbench.named(&name, &*context.client) {
             NamedTool::Registered(tool) => {
@@ -264,15 +275,9 @@ pub(super) fn begin(
                 start(context, Mode::Registered, names, arguments, Select::Whole)
             }
             NamedTool::Shared(servers) => {
-                let reply = Reply::invalid_params(ambiguous(&name, &servers));
-                operations::end_unknown(observe(workbench, request, &name, &context), &reply);
-                Begun::Over(reply)
+                unknown(&context, Reply::invalid_params(ambiguous(&name, &servers)))
             }
-            NamedTool::Unknown => {
-                let reply = unknown_tool(workbench, &name);
-                operations::end_unknown(observe(workbench, request, &name, &context), &reply);
-                Begun::Over(reply)
-            }
+            NamedTool::Unknown => unknown(&context, unknown_tool(workbench, &name)),
         },
     }
 }

@@ -20,7 +20,7 @@ fn pins(folder: &TempDir) -> Arc<Pins> {
         file: Some(file),
         program: Invocation::for_default_file(),
         state: Mutex::default(),
-        pins_first_contacts: true,
+        records_first_contacts: true,
         policy: Mutex::default(),
         writing: Mutex::default(),
     })
