@@ -69,6 +69,11 @@ fn the_guide_can_be_followed() {
             "{line}: {shown}"
         );
     }
+    // The command line is one more client of the same server.
+    let called = machine.run(&["call", "dev", "clock", "now"]);
+    assert!(called.contains("utc"), "{called}");
+    let servers = machine.host()["servers"].as_array().unwrap().clone();
+    assert_eq!((servers.len(), &servers[0]["calls"]), (1, &json!(1)));
     assert_eq!(machine.run(&["restart", "clock"]), "restarted clock (1)\n");
     let doctor = machine.run(&["doctor"]);
     assert!(doctor.contains("used by 4 clients"), "{doctor}");
