@@ -14,8 +14,8 @@ use crate::{
 
 /// The depth to which values are checked.
 const MAX_DEPTH: usize = 16;
-/// The number of comparisons of a value with a schema. A schema that refers to itself in several forms could ask for any
-/// number, and the rest is left to the server.
+/// The number of comparisons of a value with a schema. A schema with forms of forms could ask for any number, and the
+/// rest is left to the server.
 const MAX_STEPS: usize = 200_000;
 /// The number of problems that are reported.
 const MAX_PROBLEMS: usize = 5;

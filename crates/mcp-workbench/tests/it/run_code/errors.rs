@@ -127,16 +127,21 @@ fn an_error_of_any_length_is_reported() {
 }
 
 #[test]
-fn a_schema_that_refers_to_itself_does_not_hold_up_the_workbench() {
-    let itself = vec![json!({"$ref": "#"}); 20];
-    let schema = json!({"type": "object", "required": ["a"], "anyOf": itself, "oneOf": itself});
+fn a_schema_with_more_forms_than_can_be_tried_does_not_hold_up_the_workbench() {
+    let mut defs = json!({"d12": {"required": ["a"]}});
+    for depth in 0..12 {
+        let next = json!({"$ref": format!("#/$defs/d{}", depth + 1)});
+        defs[format!("d{depth}")] = json!({"anyOf": vec![next; 20]});
+    }
+    let schema = json!({"type": "object", "anyOf": [{"$ref": "#/$defs/d0"}], "$defs": defs});
     let tools = json!([{"name": "t", "inputSchema": schema}]);
-    let mut workbench = opened(&Script::new().tools(&tools.to_string()));
-    let code = "try { await tools.fs.t({}) } catch (e) { return e.code }";
-    assert_eq!(
-        super::value(&mut workbench, code),
-        json!("invalid_arguments")
-    );
+    let script = Script::new()
+        .tools(&tools.to_string())
+        .answers("t", r#"{"content":[{"type":"text","text":"sent"}]}"#);
+    let mut workbench = opened(&script);
+    // What was not tried is left to the server.
+    let sent = super::value(&mut workbench, "return await tools.fs.t({})");
+    assert_eq!(sent, json!("sent"));
 }
 
 #[test]
