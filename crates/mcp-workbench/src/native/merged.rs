@@ -235,6 +235,11 @@ impl<S> Merged<S> {
         self.routes.get(shown)
     }
 
+    /// Returns the names or URIs that the client sees.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.routes.keys().map(String::as_str)
+    }
+
     /// Returns the item that the client sees under a name or URI.
     pub(super) fn item(&self, shown: &str) -> Option<&RawJson> {
         self.shown.get(self.routes.get_index_of(shown)?)

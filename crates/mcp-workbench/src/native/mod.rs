@@ -11,6 +11,7 @@ mod nobody;
 mod opened;
 mod requests;
 mod shown_tools;
+mod shown_uris;
 mod skills;
 mod subscriptions;
 mod ui_claims;

@@ -15,11 +15,12 @@ use super::{
     list_cache::ListCache,
     merged::{Family, Merged, Route, ServerItems},
     requests::{Answered, ended, read_list, required},
+    shown_uris::ShownUris,
     skills::withheld_error,
     ui_claims::{UiClaims, original_ui, renamed_ui, server_prefix},
 };
 use crate::{
-    call::{Call, CallContext, CallRequest, ClientHandle},
+    call::{Call, CallContext, CallRequest, ClientHandle, Owner},
     downstream::{Events, ServerFamily, ServerHandle, is_within},
     era::CacheHints,
     list_page::page,
@@ -58,6 +59,8 @@ struct OpenedState {
     ui_claims: UiClaims,
     /// The servers whose lists were announced to clients.
     announced: HashSet<ServerIdentifier>,
+    /// The resources that each client was shown.
+    shown: ShownUris,
 }
 
 /// The lists that opening a toolbox adds.
@@ -79,6 +82,7 @@ impl OpenLists {
                 servers: Vec::new(),
                 ui_claims: UiClaims::default(),
                 announced: HashSet::new(),
+                shown: ShownUris::default(),
             }),
         }
     }
@@ -153,19 +157,24 @@ impl OpenLists {
         relay(servers, "resources/read", &params, &route, context).await
     }
 
-    /// Returns true if a URI is one that this client was shown: a generated one, that of a tool's user interface, or one in the
-    /// list that was read last.
-    pub(crate) fn has_shown(&self, servers: &[OpenServer], uri: &str) -> bool {
+    /// Returns true if a URI has a server whatever results link: a generated one, or that of a tool's user interface.
+    pub(crate) fn is_reserved(&self, servers: &[OpenServer], uri: &str) -> bool {
         if renamed_route(servers, uri).is_some() {
             return true;
         }
         let mut state = self.state();
         state.refresh(servers);
-        if state.ui_claims.first(uri).is_some() {
-            return true;
-        }
-        let resources = state.cache.get(Family::Resources);
-        resources.is_some_and(|resources| resources.route(uri).is_some())
+        state.ui_claims.first(uri).is_some()
+    }
+
+    /// Returns true if the last list of resources that a client was shown has a URI.
+    pub(crate) fn was_shown(&self, client: Owner, uri: &str) -> bool {
+        self.state().shown.contains(client, uri)
+    }
+
+    /// Forgets a client that has gone.
+    pub(crate) fn forget_client(&self, client: Owner) {
+        self.state().shown.forget(client);
     }
 
     async fn list(
@@ -176,6 +185,10 @@ impl OpenLists {
         context: &CallContext,
     ) -> Answered {
         let merged = self.merged(family, servers, &context.client).await;
+        if family == Family::Resources {
+            let client = context.client.recipient().owner;
+            self.state().shown.show(client, &merged);
+        }
         Ok(page(Some(params), family.items(), &merged.shown)?)
     }
 

@@ -263,8 +263,8 @@ pub(super) async fn answer_opened(
     native::reply(&request.method, answered.await)
 }
 
-/// Reads a page of a large result, a resource of an open toolbox, or one that a result of a server links to. A URI that
-/// a client was shown in a list is that of the list, whatever a result links to.
+/// Reads a page of a large result, a resource of an open toolbox, or one that a result of a server links to. A URI belongs to the
+/// server that the client heard it from first, by a link or by a list.
 pub(super) async fn read_linked(
     workbench: &Workbench,
     requester: Requester,
@@ -289,7 +289,7 @@ pub(super) async fn read_linked(
     let place = workbench
         .links()
         .server(client, &uri)
-        .filter(|_| !lists.has_shown(&servers, &uri));
+        .filter(|_| !lists.is_reserved(&servers, &uri));
     let server = place.as_ref().and_then(|place| workbench.server(place));
     let (Some(place), Some(server)) = (&place, server) else {
         let answered = lists.read(&servers, &uri, params, context).await;

@@ -1,8 +1,9 @@
 //! Resource links: the resources that servers have linked to in their results, so that a client can read them without
 //! being shown the server.
 //!
-//! A URI belongs to the server that linked it first to a client. Any server can write any URI into a result, so a later
-//! link of a different server must not take it over, and neither must a flood of links that fills the table.
+//! A URI belongs to the server that linked it first to a client, or whose list with it the client was shown before. Any server can
+//! write any URI into a result, so a later link of a different server must not take it over, and neither must a flood of links that
+//! fills the table.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -37,13 +38,21 @@ struct LinkTable {
 }
 
 impl Links {
-    /// Records the links in a result of a tool for the client that the result is sent to.
-    pub(crate) fn record(&self, owner: Owner, tool: &ToolIdentifier, result: &RawJson) {
+    /// Records the links in a result of a tool for the client that the result is sent to. `is_taken` tells which URIs the client
+    /// knows from elsewhere.
+    pub(crate) fn record(
+        &self,
+        owner: Owner,
+        tool: &ToolIdentifier,
+        result: &RawJson,
+        is_taken: impl Fn(&str) -> bool,
+    ) {
         let content = result
             .member("content")
             .and_then(|content| content.elements());
         let uris = content.unwrap_or_default();
         let uris = uris.iter().filter_map(linked_uri);
+        let uris: Vec<Arc<str>> = uris.filter(|uri| !is_taken(uri)).collect();
         let server = tool.server_identifier();
         let mut table = self.table();
         for uri in uris {
@@ -140,7 +149,7 @@ mod tests {
     fn record(links: &Links, owner: Owner, server: &str, uris: impl Iterator<Item = String>) {
         let content = uris.map(|uri| json!({"type": RESOURCE_LINK, "uri": uri, "name": "n"}));
         let result = json!({"content": content.collect::<Vec<Value>>()});
-        links.record(owner, &tool(server), &RawJson::of(&result));
+        links.record(owner, &tool(server), &RawJson::of(&result), |_| false);
     }
 
     fn server(links: &Links, owner: Owner, uri: &str) -> Option<String> {

@@ -422,6 +422,7 @@ impl Workbench {
     pub(crate) fn forget_client(&self, client: ClientId) {
         self.consents.forget(client);
         self.links.forget_client(Owner::Session(client));
+        self.open_lists.forget_client(Owner::Session(client));
     }
 
     /// Removes the consents of a run of a script that has ended.

@@ -80,7 +80,11 @@ fn link_call(mode: Mode, server: &str) -> [String; 2] {
 }
 
 fn start(mode: Mode, era: Era) -> Workbench {
-    let mut workbench = two_servers(mode).start();
+    start_with(two_servers(mode), mode, era)
+}
+
+fn start_with(setup: Setup, mode: Mode, era: Era) -> Workbench {
+    let mut workbench = setup.start();
     match era {
         Era::Legacy => {
             workbench.initialize();
@@ -146,6 +150,59 @@ fn a_link_stays_with_the_first_server() {
                 assert_eq!(found, expected, "{mode:?} {era:?} {first} first");
             }
         }
+    }
+}
+
+/// Two servers: `weather` lists the resource, and `git` links it.
+fn listed_and_linked(mode: Mode) -> Setup {
+    let listed = json!([{"uri": URI, "name": "readme"}]);
+    let setup = Setup::new()
+        .toolbox("dev", "d")
+        .server("weather", &lists(linking("weather"), &listed))
+        .server("git", &lists(linking("git"), &json!([])));
+    match mode {
+        Mode::Dynamic => setup.top("toolMode", json!("dynamic")),
+        Mode::Proxy | Mode::Native => setup,
+    }
+}
+
+fn list(workbench: &mut Workbench) {
+    let listed = workbench.ask("resources/list", "{}").result();
+    assert_eq!(listed["resources"][0]["uri"], URI);
+}
+
+#[test]
+fn a_resource_stays_with_the_server_that_the_client_heard_of_it_from_first() {
+    let era = Era::Legacy;
+    for mode in [Mode::Proxy, Mode::Dynamic] {
+        for first in ["git", "weather"] {
+            let mut workbench = start_with(listed_and_linked(mode), mode, era);
+            if first == "weather" {
+                list(&mut workbench);
+            }
+            link(&mut workbench, mode, era, "git");
+            list(&mut workbench);
+            assert_eq!(read(&mut workbench, era), first, "{mode:?}");
+        }
+    }
+}
+
+#[test]
+fn the_list_of_one_principal_does_not_take_over_the_link_of_another() {
+    for era in ERAS {
+        let setup = listed_and_linked(Mode::Proxy);
+        let file = setup.write("tokens", "alpha\nbeta\ngamma\n");
+        let served = setup.serve_with(&["--token-file", file.to_str().unwrap()]);
+        // Modern clients are shown no list.
+        let alpha = HttpReader::new(&served, Era::Legacy, Some("alpha"));
+        let [beta, gamma] =
+            ["beta", "gamma"].map(|token| HttpReader::new(&served, era, Some(token)));
+        beta.link("git");
+        alpha.call("open_toolbox", r#"{"toolbox":"dev"}"#);
+        let listed = alpha.ask(&ModernRequest::new("resources/list"), "{}");
+        assert_eq!(listed.result()["resources"][0]["uri"], URI, "{era:?}");
+        assert_eq!(beta.read(), "git", "{era:?}");
+        assert_eq!(gamma.read(), "weather", "{era:?}");
     }
 }
 

@@ -512,7 +512,10 @@ impl Run {
         if self.mode != Mode::Native {
             if result.marks.has_links {
                 let owner = self.client.recipient().owner;
-                self.workbench.links.record(owner, &self.tool, &result.json);
+                let lists = &self.workbench.open_lists;
+                let links = &self.workbench.links;
+                let is_shown = |uri: &str| lists.was_shown(owner, uri);
+                links.record(owner, &self.tool, &result.json, is_shown);
             }
             // Compares one length with the smallest budget, so that ordinary results are not parsed.
             if self.mode != Mode::Script && self.workbench.results().could_be_over(&result.json) {
