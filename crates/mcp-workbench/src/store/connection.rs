@@ -1,10 +1,10 @@
 //! Connections to the store: to one server, to the primary that Sentinels name, or to the nodes of a cluster.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, IntoConnectionInfo, RedisError,
-    RedisResult, ServerErrorKind, TlsMode,
+    RedisResult, ServerErrorKind, TlsMode, Value,
     aio::MultiplexedConnection,
     cluster::ClusterClientBuilder,
     cluster_async::ClusterConnection,
@@ -21,11 +21,30 @@ const FIND_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a cluster is asked again within an operation, because a key has moved or a node is away.
 const CLUSTER_RETRIES: u32 = 3;
 
-/// A connection. Cheap to clone.
+/// A connection. Cheap to clone. Its type is hidden: it is part of the type of nearly every future, and the compiler follows all parts.
 #[derive(Clone)]
-pub(super) enum Connection {
-    Server(MultiplexedConnection),
-    Cluster(ClusterConnection),
+pub(super) struct Connection(Arc<dyn Commands>);
+
+/// A result of the store that is under way.
+type Pending<'a, T> = Pin<Box<dyn Future<Output = RedisResult<T>> + Send + 'a>>;
+
+/// A connection of any kind.
+trait Commands: Send + Sync {
+    fn run<'a>(&self, command: &'a Cmd) -> Pending<'a, Value>;
+}
+
+impl Commands for MultiplexedConnection {
+    fn run<'a>(&self, command: &'a Cmd) -> Pending<'a, Value> {
+        let mut connection = self.clone();
+        Box::pin(async move { command.query_async(&mut connection).await })
+    }
+}
+
+impl Commands for ClusterConnection {
+    fn run<'a>(&self, command: &'a Cmd) -> Pending<'a, Value> {
+        let mut connection = self.clone();
+        Box::pin(async move { command.query_async(&mut connection).await })
+    }
 }
 
 /// The reason why a command gave no value.
@@ -38,29 +57,24 @@ pub(super) enum QueryError {
 impl Connection {
     /// Connects to a store.
     pub(super) async fn open(address: &StoreAddress) -> Result<Self, Arc<str>> {
-        let opened = timeout(FIND_TIMEOUT, async {
-            match address {
-                StoreAddress::Server(url) => server(url).await,
-                StoreAddress::Sentinel(address) => primary(address).await,
-                StoreAddress::Cluster(nodes) => cluster(nodes).await,
-            }
-        });
-        let opened = opened.await.map_err(|_| "timed out")?;
+        let opened: Pending<'_, Self> = match address {
+            StoreAddress::Server(url) => Box::pin(server(url)),
+            StoreAddress::Sentinel(address) => Box::pin(primary(address)),
+            StoreAddress::Cluster(nodes) => Box::pin(cluster(nodes)),
+        };
+        let opened = timeout(FIND_TIMEOUT, opened)
+            .await
+            .map_err(|_| "timed out")?;
         opened.map_err(|error| text(&error))
     }
 
     /// Runs a command.
-    pub(super) async fn query<T: FromRedisValue>(mut self, command: &Cmd) -> Result<T, QueryError> {
-        let answered = timeout(OPERATION_TIMEOUT, async {
-            match &mut self {
-                Self::Server(connection) => command.query_async(connection).await,
-                Self::Cluster(connection) => command.query_async(connection).await,
-            }
-        });
-        match answered.await {
-            Ok(Ok(value)) => Ok(value),
+    pub(super) async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, QueryError> {
+        let failed = |error: &dyn std::fmt::Display| QueryError::Failed(error.to_string().into());
+        match timeout(OPERATION_TIMEOUT, self.0.run(command)).await {
+            Ok(Ok(value)) => T::from_redis_value(value).map_err(|error| failed(&error)),
             Ok(Err(error)) if is_lost(&error) => Err(QueryError::Lost(text(&error))),
-            Ok(Err(error)) => Err(QueryError::Failed(text(&error))),
+            Ok(Err(error)) => Err(failed(&error)),
             Err(_) => Err(QueryError::Lost("timed out".into())),
         }
     }
@@ -76,7 +90,7 @@ async fn server(url: &str) -> RedisResult<Connection> {
     let client = Client::open(url)?;
     let settings = settings();
     let connection = client.get_multiplexed_async_connection_with_config(&settings);
-    Ok(Connection::Server(connection.await?))
+    Ok(Connection(Arc::new(connection.await?)))
 }
 
 /// Connects to the primary that the Sentinels name now.
@@ -95,7 +109,7 @@ async fn primary(address: &SentinelAddress) -> RedisResult<Connection> {
     )?;
     let settings = settings();
     let connection = client.get_async_connection_with_config(&settings);
-    Ok(Connection::Server(connection.await?))
+    Ok(Connection(Arc::new(connection.await?)))
 }
 
 async fn cluster(nodes: &[String]) -> RedisResult<Connection> {
@@ -104,7 +118,7 @@ async fn cluster(nodes: &[String]) -> RedisResult<Connection> {
         .response_timeout(OPERATION_TIMEOUT)
         .retries(CLUSTER_RETRIES)
         .build()?;
-    Ok(Connection::Cluster(client.get_async_connection().await?))
+    Ok(Connection(Arc::new(client.get_async_connection().await?)))
 }
 
 fn is_lost(error: &RedisError) -> bool {
