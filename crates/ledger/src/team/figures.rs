@@ -12,10 +12,10 @@ use super::{
 };
 use crate::processes::Footprint;
 
-/// The connections of calls that are answered at once, and of those that take a while.
+/// The connections of quick calls, and of slow ones.
 const CONNECTIONS: usize = 32;
 const SLOW_CONNECTIONS: usize = 256;
-/// How long such a call takes, in milliseconds.
+/// How long a slow call takes, in milliseconds.
 const SLOW_MS: u64 = 50;
 const WARM_UP: Duration = Duration::from_secs(2);
 const TIME: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ const REVISION: &str = "2026-07-28";
 pub struct Figures {
     /// Calls that are answered at once, with one replica, with two, and so on.
     pub quick: Vec<Throughput>,
-    /// Calls that take a while, of which a user has a number at once at each replica.
+    /// Calls that take a while, of which a user has at most 48 at once at the server of each replica.
     pub slow: Vec<Throughput>,
     /// The bytes of a session.
     pub session_bytes: u64,
@@ -44,7 +44,7 @@ pub fn measure(options: &TeamOptions) -> Result<Figures, TeamError> {
     for replicas in 1..=REPLICAS {
         let mut place = Place::without_users(options)?;
         place.start_some(replicas)?;
-        place.start_balancer()?;
+        place.start_balancer("1s")?;
         for (connections, tool, throughput) in [
             (CONNECTIONS, "echo", &mut quick),
             (SLOW_CONNECTIONS, "sleep", &mut slow),

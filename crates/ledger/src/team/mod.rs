@@ -72,7 +72,7 @@ pub fn run(options: &TeamOptions) -> Result<TeamReport, TeamError> {
     let begun = Instant::now();
     let mut place = Place::new(options)?;
     place.start_replicas()?;
-    place.start_balancer()?;
+    place.start_balancer("200ms")?;
     let users = Users::start(&place)?;
     let mut trouble = Trouble::new(Random::new(options.seed));
     while begun.elapsed() < options.time {

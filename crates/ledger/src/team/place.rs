@@ -169,8 +169,8 @@ impl Place {
         Ok(())
     }
 
-    /// Starts the balancer in front of the replicas.
-    pub(super) fn start_balancer(&mut self) -> Result<(), TeamError> {
+    /// Starts the balancer in front of the replicas, with a pause between its checks.
+    pub(super) fn start_balancer(&mut self, pause: &str) -> Result<(), TeamError> {
         let shipped = self.options.root.join("packaging/compose/haproxy.cfg");
         let shipped = fs::read_to_string(shipped)?;
         let mut lines = Vec::new();
@@ -181,7 +181,7 @@ impl Place {
             } else {
                 let line = line.replace("bind :8080", &format!("bind {}", self.balancer));
                 let line = line.replace("Host localhost:8080", "Host localhost");
-                lines.push(line.replace("inter 1s", "inter 100ms"));
+                lines.push(line.replace("inter 1s", &format!("inter {pause}")));
             }
         }
         let file = self.directory.path().join("haproxy.cfg");
