@@ -287,14 +287,12 @@ impl Supervisor {
         let cache_writer = CacheWriter::new(&self.about, &self.context, protocol);
         cache_writer.write(&entry.server, &started.snapshot, &started.link.secrets());
         let measured = self.about.observed.begin_session();
-        let peer = { measured.as_ref() }.map(|_| {
-            hops::peer(
-                &self.about,
-                started.snapshot.era,
-                &started.link,
-                Some(&tools),
-            )
-        });
+        let peer = hops::peer(
+            &self.about,
+            started.snapshot.era,
+            &started.link,
+            Some(&tools),
+        );
         let mut session = Session::new(
             &self.about,
             started,
@@ -329,18 +327,16 @@ impl Supervisor {
         self.about.note_start();
         let end = session.run(&mut self.commands, &context).await;
         self.about.note_end();
-        if let (Some(measured), Some(peer)) = (measured, peer) {
-            measured.end(|duration| EndedSession {
-                side: Side::Server,
-                era: peer.era,
-                carrier: peer.carrier,
-                revision: peer.revision,
-                server: Some(peer.server),
-                address: peer.address,
-                duration,
-                error: end.error_type(),
-            });
-        }
+        measured.end(|duration| EndedSession {
+            side: Side::Server,
+            era: peer.era,
+            carrier: peer.carrier,
+            revision: peer.revision,
+            server: Some(peer.server),
+            address: peer.address,
+            duration,
+            error: end.error_type(),
+        });
         self.waiting = end_session(session, end).await;
         self.set_phase(Phase::Resting);
     }
