@@ -10,6 +10,7 @@ mod refused;
 mod signing_in;
 mod steering;
 
+mod tracing;
 use std::process::Output;
 
 use serde_json::Value;
