@@ -13,7 +13,7 @@ use std::{path::Path, process::ExitCode, sync::Arc};
 use clap::Args;
 use ident::{ServerName, ToolboxName};
 
-pub(super) use remedy::remedy;
+pub(super) use examine::remedy_of;
 
 use self::{
     cache_finding::CacheFinding,

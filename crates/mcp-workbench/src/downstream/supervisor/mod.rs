@@ -117,6 +117,7 @@ impl Supervisor {
             open_wait: Mutex::default(),
             stray: StrayText::default(),
             activity: Mutex::default(),
+            process: Mutex::default(),
             number: SERVERS.fetch_add(1, Ordering::Relaxed),
             observed: Arc::clone(&context.observed),
         });
@@ -267,6 +268,7 @@ impl Supervisor {
                     Some(Command::Adapt(adaption)) => {
                         self.adapted = Some(adaption.after(self.adapted.take()));
                     }
+                    Some(Command::Stop) => return Err(ConnectError::Stopped),
                     Some(command) => self.waiting.add(command),
                 },
                 () = self.context.shutdown.begun() => return Err(ConnectError::ShuttingDown),
@@ -361,7 +363,6 @@ impl Supervisor {
             tools: Some(Arc::clone(&tools)),
             stale: false,
             from_cache: false,
-            process: started.link.process(),
         });
         tools
     }

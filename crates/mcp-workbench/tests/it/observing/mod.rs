@@ -3,14 +3,15 @@
 mod always;
 mod approvals;
 mod documents;
+mod failing;
 mod logging;
 mod metrics;
 mod page;
 mod refused;
 mod signing_in;
 mod steering;
-
 mod tracing;
+
 use std::process::Output;
 
 use serde_json::Value;
