@@ -8,6 +8,7 @@ mod logging;
 mod metrics;
 mod page;
 mod refused;
+mod secrets;
 mod signing_in;
 mod steering;
 mod tracing;
