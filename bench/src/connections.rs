@@ -60,7 +60,7 @@ impl Connections {
         };
         // The pipe is read so that the target never waits for it.
         thread::spawn(move || lines.for_each(drop));
-        let first = Connection::open_patiently(&address)?;
+        let first = Connection::open_when_ready(&address)?;
         Ok(Self {
             process,
             address,
@@ -225,7 +225,7 @@ fn announced(lines: &mut impl Iterator<Item = io::Result<String>>) -> Result<Str
 
 impl Connection {
     /// Waits until somebody listens.
-    fn open_patiently(address: &str) -> io::Result<Self> {
+    fn open_when_ready(address: &str) -> io::Result<Self> {
         let began = Instant::now();
         loop {
             match Self::open(address) {

@@ -142,7 +142,7 @@ impl Target {
     }
 
     /// The workbench with a catalogue of its own, which knows all servers and starts them when they are used.
-    pub fn recalling(programs: &Programs, layout: Layout) -> io::Result<Prepared> {
+    pub fn from_cache(programs: &Programs, layout: Layout) -> io::Result<Prepared> {
         let mut prepared = Self::WORKBENCH.workbench(programs, layout, tempfile::tempdir()?)?;
         let cache = prepared
             .folder

@@ -37,15 +37,13 @@ struct Arguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Alone,
-    /// Alone in a session of its own, as a host is. Linux schedules sessions as groups, which costs time whenever two of them talk.
-    AloneInSession,
     Shared,
 }
 
 impl Mode {
     fn option(self) -> &'static str {
         match self {
-            Self::Alone | Self::AloneInSession => "--alone",
+            Self::Alone => "--alone",
             Self::Shared => "--shared",
         }
     }
@@ -99,8 +97,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         "| start to the answer of `initialize`, ms | {alone:.2} | {shared:.2} | {:.2} |",
         shared / alone
     )?;
-    let [alone, in_session, shared] = world.round_trips()?;
-    for (what, alone) in [("", alone), (", alone in a session of its own", in_session)] {
+    let elsewhere = World::new(&workbench, &echo)?;
+    let [alone, shared, across] = world.round_trips(&elsewhere)?;
+    for (what, shared) in [("", shared), (", host in another session", across)] {
         writeln!(
             out,
             "| round trip p50{what}, µs | {alone:.1} | {shared:.1} | {:.3} |",
@@ -127,12 +126,6 @@ impl World {
         self.prepared(Command::new(&self.workbench))
     }
 
-    fn command_in_session(&self) -> Command {
-        let mut command = Command::new("setsid");
-        command.arg(&self.workbench);
-        self.prepared(command)
-    }
-
     fn prepared(&self, mut command: Command) -> Command {
         command
             .arg("--config")
@@ -148,10 +141,17 @@ impl World {
     }
 
     fn start(&self, mode: Mode) -> Result<Client, Box<dyn Error>> {
-        let mut command = match mode {
-            Mode::Alone | Mode::Shared => self.command(),
-            Mode::AloneInSession => self.command_in_session(),
-        };
+        Self::connect(self.command(), mode)
+    }
+
+    /// Starts a client in a session of its own.
+    fn start_in_session(&self, mode: Mode) -> Result<Client, Box<dyn Error>> {
+        let mut command = Command::new("setsid");
+        command.arg(&self.workbench);
+        Self::connect(self.prepared(command), mode)
+    }
+
+    fn connect(mut command: Command, mode: Mode) -> Result<Client, Box<dyn Error>> {
         let mut child = command
             .args(["serve", mode.option()])
             .stdin(Stdio::piped())
@@ -223,12 +223,15 @@ impl World {
         Ok(times.map(|times| percentile(&times, 0.5).unwrap_or_default()))
     }
 
-    /// Returns the median round trips of a small call, in all three modes, in blocks that take turns.
-    fn round_trips(&self) -> Result<[f64; 3], Box<dyn Error>> {
+    /// Returns the median round trips of a small call in blocks that take turns: alone, shared, and shared with a host in another
+    /// session, as a client in a terminal starts it. Linux schedules sessions as groups, which costs time whenever two of them
+    /// talk.
+    fn round_trips(&self, elsewhere: &Self) -> Result<[f64; 3], Box<dyn Error>> {
+        let holder = elsewhere.start_in_session(Mode::Shared)?;
         let mut clients = [
             self.start(Mode::Alone)?,
-            self.start(Mode::AloneInSession)?,
             self.start(Mode::Shared)?,
+            elsewhere.start(Mode::Shared)?,
         ];
         for client in &mut clients {
             client.call("open_toolbox", &json!({"toolbox": "dev"}))?;
@@ -245,6 +248,7 @@ impl World {
             }
         }
         self.end(clients.into())?;
+        elsewhere.end(vec![holder])?;
         Ok(times.map(|times| percentile(&times, 0.5).unwrap_or_default()))
     }
 }

@@ -3,9 +3,9 @@
 
 pub mod calls;
 mod catalogue;
+mod from_cache;
 mod memory;
 mod opening;
-mod recalling;
 mod starting;
 
 use std::{
@@ -103,7 +103,7 @@ impl Run {
             "calls" => calls::run(self, &self.targets.clone()),
             "http" => calls::run(self, &self.http_targets.clone()),
             "start" => starting::run(self),
-            "recall" => recalling::run(self),
+            "recall" => from_cache::run(self),
             "open" => opening::run(self),
             "catalogue" => catalogue::run(self),
             "memory" => memory::run(self),

@@ -103,9 +103,6 @@ mod tests {
             assert_eq!(server.name().parse(), Ok(server));
         }
         let error = "Clock".parse::<DemoServer>().unwrap_err();
-        assert_eq!(
-            error,
-            "unknown demo server `Clock`: choose `clock`, `calculator` or `notes`"
-        );
+        assert!(error.starts_with("unknown demo server `Clock`"), "{error}");
     }
 }

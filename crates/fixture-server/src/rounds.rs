@@ -13,11 +13,11 @@ use crate::{message::Request, script::Rounds};
 /// The issued states.
 #[derive(Debug, Default)]
 pub(crate) struct States {
-    given: Mutex<Given>,
+    given: Mutex<IssuedStates>,
 }
 
 #[derive(Debug, Default)]
-struct Given {
+struct IssuedStates {
     count: u64,
     places: HashMap<String, Place>,
 }

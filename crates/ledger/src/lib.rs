@@ -27,6 +27,7 @@ mod report;
 mod run;
 mod site;
 mod tally;
+pub mod team;
 mod tool;
 pub mod violation;
 mod waiting;

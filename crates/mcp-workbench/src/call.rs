@@ -9,8 +9,9 @@ use serde::Serialize;
 
 use crate::{
     era::{EXPERIMENTAL, EXTENSIONS, Era, TASKS_EXTENSION},
+    sha256::Sha256,
     trace::CallSpan,
-    wire::{Answer, Frame},
+    wire::{self, Answer, Frame},
 };
 
 /// The maximum length of the name and the version that a client reports for itself.
@@ -225,6 +226,14 @@ pub(crate) trait ClientHandle: Send + Sync {
     /// keep up may not get it.
     fn notify(&self, frame: Frame);
 
+    /// Sends the progress of the call, with the parameters that its server sent, under the client's token.
+    fn report_progress(&self, params: &RawJson) {
+        if let Some(token) = self.progress_token() {
+            let params = params.with_member("progressToken", &token);
+            self.notify(wire::notification("notifications/progress", Some(&params)));
+        }
+    }
+
     /// Returns a handle to the same client that stays usable after the current request has been answered.
     fn lasting(&self) -> Arc<dyn ClientHandle>;
 
@@ -254,6 +263,11 @@ pub(crate) trait ClientHandle: Send + Sync {
         self.ask(Question::Elicitation, Some(params))
     }
 
+    /// Marks that the call waits for the user, and that its server is not running it, until the guard is dropped.
+    fn wait_for_user(&self) -> Option<UserWait> {
+        None
+    }
+
     /// Returns whether the client can answer such a question.
     fn can_answer(&self, question: Question) -> bool {
         self.capabilities().get(question).is_some()
@@ -262,6 +276,9 @@ pub(crate) trait ClientHandle: Send + Sync {
 
 /// The pending answer of a client.
 pub(crate) type AnswerFuture = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
+
+/// A wait for the user, which ends when it is dropped.
+pub(crate) type UserWait = Box<dyn Send>;
 
 /// Completes when a client has read enough.
 pub(crate) type RoomFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -412,6 +429,10 @@ pub(crate) struct ClientCapabilities {
     declared: Option<RawJson>,
 }
 
+/// Identifies the extensions and experimental capabilities that a client declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ExtensionSet([u8; 32]);
+
 impl ClientCapabilities {
     /// Takes the declaration of a client. Anything but an object declares nothing.
     pub(crate) fn of(declared: Option<RawJson>) -> Self {
@@ -446,8 +467,9 @@ impl ClientCapabilities {
             (EXTENSIONS, self.extensions()),
             (EXPERIMENTAL, self.object(EXPERIMENTAL)),
         ];
-        let others = others.into_iter();
-        let others = others.filter_map(|(name, value)| Some((name, value?)));
+        let others = others
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)));
         let text = questions
             .chain(others)
             .fold(ObjectText::new(), |text, (name, value)| {
@@ -472,17 +494,37 @@ impl ClientCapabilities {
         announced
     }
 
+    /// Returns the set of declared extensions and experimental capabilities; `None` if there are none. Tasks do not count, since the
+    /// workbench bridges them for every client.
+    pub(crate) fn extension_set(&self) -> Option<ExtensionSet> {
+        let experimental = self.object(EXPERIMENTAL).filter(has_members);
+        let parts = [
+            (EXTENSIONS, self.extensions()),
+            (EXPERIMENTAL, experimental),
+        ];
+        let declared = parts.into_iter().filter_map(|(name, it)| Some((name, it?)));
+        let mut declared = declared.peekable();
+        declared.peek()?;
+        let text = declared.fold(ObjectText::new(), |text, (name, it)| text.raw(name, &it));
+        Some(ExtensionSet(Sha256::digest(
+            text.finish().minified().as_bytes(),
+        )))
+    }
+
     /// Returns the declared extensions other than tasks, if there are any.
     fn extensions(&self) -> Option<RawJson> {
         let others = self.object(EXTENSIONS)?.without_members(&[TASKS_EXTENSION]);
-        let is_empty = others.members().is_none_or(|members| members.is_empty());
-        (!is_empty).then_some(others)
+        has_members(&others).then_some(others)
     }
 
     fn object(&self, name: &str) -> Option<RawJson> {
         let value = self.declared.as_ref()?.member(name)?;
         (value.kind() == Kind::Object).then_some(value)
     }
+}
+
+fn has_members(object: &RawJson) -> bool {
+    object.members().is_some_and(|members| !members.is_empty())
 }
 
 /// The known effect of a failed call.

@@ -23,6 +23,9 @@
 //!
 //! A module uses only modules below it; `tests/it/architecture.rs` has the list and enforces it. ARCHITECTURE.md explains
 //! the layers.
+// A request of the page opens toolboxes, which start servers. The compiler follows these futures to their end to prove
+// that they are `Send`, and its default depth of 128 is only just enough.
+#![recursion_limit = "256"]
 #![cfg_attr(
     not(unix),
     expect(dead_code, reason = "only a host uses it, and this system has none")

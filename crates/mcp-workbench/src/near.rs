@@ -21,8 +21,9 @@ pub(crate) fn nearest_few<'a>(
 ) -> Vec<&'a str> {
     let wanted = FoldedName::of(name);
     let candidates = candidates.filter(|candidate| *candidate != name);
-    let near = candidates.filter_map(|it| Some((wanted.distance(&FoldedName::of(it))?, it)));
-    let mut near: Vec<(usize, &'a str)> = near.collect();
+    let mut near: Vec<(usize, &'a str)> = candidates
+        .filter_map(|it| Some((wanted.distance(&FoldedName::of(it))?, it)))
+        .collect();
     near.sort_by_key(|(distance, _)| *distance);
     near.truncate(limit);
     near.into_iter().map(|(_, candidate)| candidate).collect()

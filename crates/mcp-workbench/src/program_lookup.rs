@@ -1,9 +1,20 @@
-//! Finding a program in the PATH that the child will have, which is not always ours.
+//! Finding a program in the PATH that the child will have, which is not always ours, and our own program.
 
 use std::{
     ffi::OsStr,
+    io,
     path::{Path, PathBuf},
 };
+
+/// Returns the path by which this program starts itself again. On Linux that works also after an update has replaced the file,
+/// whose path the system then reports as deleted.
+pub(crate) fn own_program() -> io::Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    if cfg!(target_os = "linux") && !program.exists() {
+        return Ok("/proc/self/exe".into());
+    }
+    Ok(program)
+}
 
 /// The file to execute for `command`: itself if it is a path, else the first match in `path`.
 pub(crate) fn find_program(command: &str, path: Option<&OsStr>) -> Option<PathBuf> {

@@ -3,17 +3,18 @@
 //! One task owns the connection and restores it. Operations take the connection as it is: while the store is away they fail at
 //! once with the reason, so that only what needs the store fails.
 
+mod connection;
+
 use std::{sync::Arc, time::Duration};
 
-use redis::{
-    AsyncConnectionConfig, Client, Cmd, FromRedisValue, RedisError, aio::MultiplexedConnection, cmd,
-};
+use redis::{Cmd, FromRedisValue, cmd};
 use tokio::{
     sync::{Notify, watch},
     time::{sleep, timeout},
 };
 use tokio_util::task::TaskTracker;
 
+use self::connection::{Connection, QueryError};
 use crate::{
     config::{RequestRate, StoreAddress},
     private_files::random,
@@ -55,6 +56,10 @@ pub(crate) enum StoredKind {
     Result,
     /// The credentials of a user for a server, or the client that its users share.
     Credentials,
+    /// The permission of a user for a tool, or for a call that is repeated.
+    Consent,
+    /// An event of a stream that its client may resume.
+    Event,
 }
 
 impl StoredKind {
@@ -62,6 +67,8 @@ impl StoredKind {
         match self {
             Self::Result => "result",
             Self::Credentials => "credentials",
+            Self::Consent => "consent",
+            Self::Event => "event",
         }
     }
 }
@@ -95,7 +102,7 @@ pub(crate) struct StoreError(Arc<str>);
 
 /// The state of the connection.
 #[derive(Clone)]
-enum State {
+enum StoreState {
     /// The first attempt is under way, or the first one after a connection was lost.
     Connecting,
     Up(Connected),
@@ -105,7 +112,7 @@ enum State {
 /// A connection.
 #[derive(Clone)]
 struct Connected {
-    connection: MultiplexedConnection,
+    connection: Connection,
     /// Tells it from those before.
     number: u64,
 }
@@ -113,7 +120,7 @@ struct Connected {
 /// The store. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Store {
-    state: watch::Receiver<State>,
+    state: watch::Receiver<StoreState>,
     /// Wakes the task when an operation has found the connection lost.
     lost: Arc<Notify>,
     sealer: Sealer,
@@ -122,7 +129,7 @@ pub(crate) struct Store {
 impl Store {
     /// Starts to connect to a store. The task ends with the last handle.
     pub(crate) fn connect(address: &StoreAddress, sealer: Sealer) -> Self {
-        let (sender, state) = watch::channel(State::Connecting);
+        let (sender, state) = watch::channel(StoreState::Connecting);
         let lost = Arc::new(Notify::new());
         let task = keep_connected(address.clone(), sender, Arc::clone(&lost));
         TaskTracker::new().spawn(task);
@@ -167,6 +174,7 @@ impl Store {
         let lock = StoreLock {
             store: self.clone(),
             key: key("lock", name),
+            // Random, so that a replica whose lock has expired cannot release the lock of another.
             holder: hexadecimal(&random::<LOCK_BYTES>()),
         };
         let mut command = cmd("SET");
@@ -195,15 +203,16 @@ impl Store {
     /// if it runs twice, or takes more than it had to.
     async fn run<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, StoreError> {
         let connected = self.connected().await?;
-        match query(command, connected.connection).await {
+        match connected.connection.query(command).await {
             Err(QueryError::Lost(_)) => {}
             Err(QueryError::Failed(reason)) => return Err(StoreError(reason)),
             Ok(value) => return Ok(value),
         }
+        // Redis may have closed an idle connection, so the first failure often means nothing.
         self.reconnect(connected.number).await;
         let connected = self.connected().await?;
         let number = connected.number;
-        query(command, connected.connection).await.map_err(|error| {
+        connected.connection.query(command).await.map_err(|error| {
             let (QueryError::Lost(reason) | QueryError::Failed(reason)) = error;
             if self.is_current(number) {
                 self.lost.notify_one();
@@ -215,12 +224,12 @@ impl Store {
     /// Waits for the connection, at first and after one was lost.
     async fn connected(&self) -> Result<Connected, StoreError> {
         let mut state = self.state.clone();
-        let known = state.wait_for(|state| !matches!(state, State::Connecting));
+        let known = state.wait_for(|state| !matches!(state, StoreState::Connecting));
         let known = timeout(CONNECT_TIMEOUT, known).await;
         match known.ok().and_then(Result::ok).as_deref() {
-            Some(State::Up(connected)) => Ok(connected.clone()),
-            Some(State::Down(reason)) => Err(StoreError(Arc::clone(reason))),
-            Some(State::Connecting) | None => Err(StoreError("timed out".into())),
+            Some(StoreState::Up(connected)) => Ok(connected.clone()),
+            Some(StoreState::Down(reason)) => Err(StoreError(Arc::clone(reason))),
+            Some(StoreState::Connecting) | None => Err(StoreError("timed out".into())),
         }
     }
 
@@ -230,32 +239,12 @@ impl Store {
             self.lost.notify_one();
         }
         let mut state = self.state.clone();
-        let is_replaced =
-            |state: &State| !matches!(state, State::Up(connected) if connected.number == number);
+        let is_replaced = |state: &StoreState| !matches!(state, StoreState::Up(connected) if connected.number == number);
         let _ = timeout(CONNECT_TIMEOUT, state.wait_for(is_replaced)).await;
     }
 
     fn is_current(&self, number: u64) -> bool {
-        matches!(&*self.state.borrow(), State::Up(connected) if connected.number == number)
-    }
-}
-
-/// The reason why a command gave no value.
-enum QueryError {
-    /// The connection is lost.
-    Lost(Arc<str>),
-    Failed(Arc<str>),
-}
-
-async fn query<T: FromRedisValue>(
-    command: &Cmd,
-    mut connection: MultiplexedConnection,
-) -> Result<T, QueryError> {
-    match timeout(OPERATION_TIMEOUT, command.query_async(&mut connection)).await {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) if is_lost(&error) => Err(QueryError::Lost(text(&error))),
-        Ok(Err(error)) => Err(QueryError::Failed(text(&error))),
-        Err(_) => Err(QueryError::Lost("timed out".into())),
+        matches!(&*self.state.borrow(), StoreState::Up(connected) if connected.number == number)
     }
 }
 
@@ -275,25 +264,30 @@ impl StoreLock {
 }
 
 /// Connects, and connects again whenever the connection is lost, until nobody has a handle.
-async fn keep_connected(address: StoreAddress, state: watch::Sender<State>, lost: Arc<Notify>) {
+async fn keep_connected(
+    address: StoreAddress,
+    state: watch::Sender<StoreState>,
+    lost: Arc<Notify>,
+) {
     let mut pause = FIRST_PAUSE;
     let mut number = 0;
     loop {
-        match connect(&address).await {
+        match Connection::open(&address).await {
             Ok(connection) => {
                 tracing::info!("connected to the store");
                 pause = FIRST_PAUSE;
                 number += 1;
-                state.send_replace(State::Up(Connected { connection, number }));
+                state.send_replace(StoreState::Up(Connected { connection, number }));
                 tokio::select! {
                     () = lost.notified() => {}
                     () = state.closed() => return,
                 }
-                state.send_replace(State::Connecting);
+                // Operations wait for the next connection, instead of failing for the moment between.
+                state.send_replace(StoreState::Connecting);
             }
             Err(reason) => {
                 tracing::warn!("failed to connect to the store: {reason}");
-                state.send_replace(State::Down(reason));
+                state.send_replace(StoreState::Down(reason));
                 tokio::select! {
                     () = sleep(pause) => {}
                     () = state.closed() => return,
@@ -304,28 +298,12 @@ async fn keep_connected(address: StoreAddress, state: watch::Sender<State>, lost
     }
 }
 
-async fn connect(address: &StoreAddress) -> Result<MultiplexedConnection, Arc<str>> {
-    let client = Client::open(address.url()).map_err(|error| text(&error))?;
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(CONNECT_TIMEOUT))
-        .set_response_timeout(Some(OPERATION_TIMEOUT));
-    let connected = client.get_multiplexed_async_connection_with_config(&config);
-    connected.await.map_err(|error| text(&error))
-}
-
-fn is_lost(error: &RedisError) -> bool {
-    error.is_io_error() || error.is_connection_dropped() || error.is_timeout()
-}
-
-fn text(error: &RedisError) -> Arc<str> {
-    error.to_string().into()
-}
-
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn key(kind: &str, name: &str) -> String {
+    // A digest, because names contain principals and ids that work as secrets.
     let digest = hexadecimal(&Sha256::digest(name));
     format!("mcp-workbench:{kind}:{digest}")
 }

@@ -9,12 +9,16 @@ use std::borrow::Cow;
 
 use self::{lookalike::imitations_shown, unseen::is_direction_mark};
 pub(crate) use self::{
-    lookalike::{folded, imitation, skeleton, told_apart},
+    lookalike::{folded, imitation, skeleton, with_lookalikes_numbered},
     unseen::{
         MAX_STRAYS, Standing, Unseen, is_bidi_control, is_other_space, is_private_use, is_tag,
         is_unseen, unseen,
     },
 };
+
+/// Characters that are drawn only where a line ends, so that a word looks the same without them: the soft hyphen and the
+/// zero-width space. They belong into long words and into text without spaces.
+const LINE_BREAKS: [char; 2] = ['\u{AD}', '\u{200B}'];
 
 /// Returns the text with hidden characters shown by number; line breaks and tabs become spaces.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
@@ -26,11 +30,28 @@ pub(crate) fn visible_lines(text: &str) -> Cow<'_, str> {
     shown(text, Lines::Kept)
 }
 
-/// Does the same as [`visible`] with a name, and shows letters by number that imitate others: a name is compared by eye.
+/// Does the same as [`visible`] with a word that is compared by eye: characters that are drawn only where a line ends are shown
+/// by number too.
+pub(crate) fn visible_word(word: &str) -> Cow<'_, str> {
+    let shown = visible(word);
+    if !shown.contains(LINE_BREAKS) {
+        return shown;
+    }
+    let parts = shown.chars().map(|it| {
+        if LINE_BREAKS.contains(&it) {
+            number(it)
+        } else {
+            it.to_string()
+        }
+    });
+    Cow::Owned(parts.collect())
+}
+
+/// Does the same as [`visible_word`] with a name, and shows letters by number that imitate others.
 pub(crate) fn visible_name(name: &str) -> Cow<'_, str> {
     match imitations_shown(name) {
-        Cow::Borrowed(name) => visible(name),
-        Cow::Owned(shown) => Cow::Owned(visible(&shown).into_owned()),
+        Cow::Borrowed(name) => visible_word(name),
+        Cow::Owned(shown) => Cow::Owned(visible_word(&shown).into_owned()),
     }
 }
 
@@ -308,6 +329,10 @@ mod tests {
             visible_name("usеr 👩\u{200D}💻"),
             "us⟦U+0435⟧r 👩\u{200D}💻"
         );
+        for name in ["dele\u{AD}te", "ภาษา\u{200B}ไทย"] {
+            assert_eq!(visible(name), name);
+            assert_eq!(visible_name(name), revealed(name));
+        }
         assert_eq!(revealed_lines("a\n\u{2003}b"), "a\n⟦U+2003⟧b");
     }
 

@@ -336,7 +336,7 @@ impl<'a> Key<'a> {
     #[inline]
     pub fn text(self) -> Cow<'a, str> {
         if self.is_plain {
-            as_it_stands(self.inner())
+            without_escapes(self.inner())
         } else {
             unescape(self.quoted)
         }
@@ -429,7 +429,7 @@ pub fn walk_elements<'a>(
 pub fn unescape(quoted: &[u8]) -> Cow<'_, str> {
     let inner = &quoted[1..quoted.len() - 1];
     if plain_length(inner) == inner.len() {
-        return as_it_stands(inner);
+        return without_escapes(inner);
     }
     let mut quoted = escape_controls(quoted);
     replace_lone_surrogates(&mut quoted);
@@ -438,7 +438,7 @@ pub fn unescape(quoted: &[u8]) -> Cow<'_, str> {
 }
 
 /// Returns the text of a string without escapes.
-fn as_it_stands(inner: &[u8]) -> Cow<'_, str> {
+fn without_escapes(inner: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(inner) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(inner),

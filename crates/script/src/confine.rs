@@ -72,7 +72,7 @@ fn limit_resources() -> Result<(), ConfineError> {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use landlock::{ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, Scope};
+    use landlock::{ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetStatus, Scope};
     use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
     use seccompiler::{
         SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -97,16 +97,16 @@ mod linux {
     }
 
     /// Denies every access to files and the network, as far as the kernel supports it. It is the second line: the list of
-    /// system calls has none that opens anything.
-    fn deny_files_and_network() -> Result<(), ConfineError> {
+    /// system calls has none that opens anything. Returns how far it is in force.
+    pub(super) fn deny_files_and_network() -> Result<RulesetStatus, ConfineError> {
         let newest = ABI::V6;
-        Ruleset::default()
+        let restricted = Ruleset::default()
             .handle_access(AccessFs::from_all(newest))?
             .handle_access(AccessNet::from_all(newest))?
             .scope(Scope::from_all(newest))?
             .create()?
             .restrict_self()?;
-        Ok(())
+        Ok(restricted.ruleset)
     }
 
     fn deny_system_calls() -> Result<(), ConfineError> {
@@ -178,13 +178,16 @@ mod linux {
 mod tests {
     use std::{
         env, fs,
+        io::ErrorKind,
         net::TcpListener,
         os::unix::{net::UnixStream, process::ExitStatusExt},
-        process::{Command, Stdio},
+        process::{Command, ExitStatus, Stdio},
         thread,
     };
 
-    use super::confine;
+    use landlock::RulesetStatus;
+
+    use super::{confine, linux::deny_files_and_network};
 
     /// The variable that makes this test the confined process.
     const ACTION: &str = "CONFINED_ACTION";
@@ -214,18 +217,40 @@ mod tests {
             // Not reached, and the process would end well.
             return;
         }
+        let test = "confine::tests::a_confined_process_that_reaches_outside_is_killed";
         for (name, _) in ACTIONS {
-            let status = Command::new(env::current_exe().unwrap())
-                .args([
-                    "--exact",
-                    "confine::tests::a_confined_process_that_reaches_outside_is_killed",
-                ])
-                .env(ACTION, name)
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status()
-                .unwrap();
+            let status = in_process(test, name);
             assert_eq!(status.signal(), Some(libc::SIGSYS), "{name}: {status}");
         }
+    }
+
+    /// The second line without the first, which would hide it.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test has no configuration")]
+    fn landlock_denies_files_and_network_where_the_kernel_has_it() {
+        if env::var(ACTION).is_err() {
+            let test = "confine::tests::landlock_denies_files_and_network_where_the_kernel_has_it";
+            let status = in_process(test, "landlock");
+            assert!(status.success(), "{status}");
+            return;
+        }
+        if deny_files_and_network().unwrap() == RulesetStatus::NotEnforced {
+            return;
+        }
+        let opened = fs::File::open("/etc/passwd").unwrap_err();
+        assert_eq!(opened.kind(), ErrorKind::PermissionDenied);
+        let written = fs::write(env::temp_dir().join("confined"), "x").unwrap_err();
+        assert_eq!(written.kind(), ErrorKind::PermissionDenied);
+    }
+
+    /// Runs a test in a process of its own that takes an action.
+    fn in_process(test: &str, action: &str) -> ExitStatus {
+        Command::new(env::current_exe().expect("a test knows its program"))
+            .args(["--exact", test])
+            .env(ACTION, action)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .expect("the program of the test runs")
     }
 }

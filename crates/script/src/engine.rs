@@ -19,6 +19,7 @@ use crate::{
     cpu_time::cpu_time,
     message::{Called, End, Failure, FromWorker, Limits, MAX_ARGUMENT_BYTES, Request, Thrown},
     position::{FILE, in_stack},
+    text::{Text, without_halves},
 };
 
 const PRELUDE: &str = include_str!("prelude.js");
@@ -32,6 +33,8 @@ const BODY: [&str; 2] = ["(async()=>{\n", "\n})"];
 /// The source around a script that is an expression, such as a function.
 const EXPRESSION: [&str; 2] = ["(()=>(\n", "\n))"];
 
+/// The most bytes of each text of an exception that are sent to the host. A script may throw a text of any length.
+const MAX_TEXT_BYTES: usize = 8 * 1024;
 /// The number of jobs between two looks at the clock, which costs as much as a short job.
 const JOBS_PER_LOOK: u32 = 64;
 
@@ -288,7 +291,7 @@ fn run_prelude<'js>(
         send_function(ctx, Rc::clone(script))?,
         emit_function(ctx, Rc::clone(script))?,
         log_function(ctx, Rc::clone(script))?,
-        Function::new(ctx.clone(), |server: String, tool: String| {
+        Function::new(ctx.clone(), |Text(server): Text, Text(tool): Text| {
             tool_name(&server, &tool)
         })?,
         MAX_ARGUMENT_BYTES,
@@ -302,26 +305,25 @@ fn run_prelude<'js>(
 
 /// Returns the function by which the prelude sends a call to the host.
 fn send_function<'js>(ctx: &Ctx<'js>, script: Rc<Script>) -> rquickjs::Result<Function<'js>> {
-    let send =
-        move |id: u32, kind: String, server: String, tool: String, json: String, stack: String| {
-            let Ok(arguments) = RawValue::from_string(json) else {
-                return;
-            };
-            script.open_calls.set(script.open_calls.get() + 1);
-            let at = in_stack(&stack, &script.code.borrow());
-            script.outgoing.borrow_mut().push(FromWorker::Call(Request {
-                id,
-                called: called_function(&kind, server, tool),
-                arguments,
-                at,
-            }));
+    let send = move |id: u32, kind: String, server: Text, tool: Text, json: String, stack: Text| {
+        let Ok(arguments) = RawValue::from_string(without_halves(json)) else {
+            return;
         };
+        script.open_calls.set(script.open_calls.get() + 1);
+        let at = in_stack(&stack.0, &script.code.borrow());
+        script.outgoing.borrow_mut().push(FromWorker::Call(Request {
+            id,
+            called: called_function(&kind, server.0, tool.0),
+            arguments,
+            at,
+        }));
+    };
     Function::new(ctx.clone(), send)
 }
 
 /// Returns the function by which the prelude emits a part of a result.
 fn emit_function<'js>(ctx: &Ctx<'js>, script: Rc<Script>) -> rquickjs::Result<Function<'js>> {
-    let emit = move |id: u32, reference: String| {
+    let emit = move |id: u32, Text(reference): Text| {
         script.open_calls.set(script.open_calls.get() + 1);
         let message = FromWorker::Emit { id, reference };
         script.outgoing.borrow_mut().push(message);
@@ -331,14 +333,18 @@ fn emit_function<'js>(ctx: &Ctx<'js>, script: Rc<Script>) -> rquickjs::Result<Fu
 
 /// Returns the function by which the prelude logs a line.
 fn log_function<'js>(ctx: &Ctx<'js>, script: Rc<Script>) -> rquickjs::Result<Function<'js>> {
-    let log = move |line: String| {
+    let log = move |Text(line): Text| {
         let left = &script.log_bytes;
         let mut outgoing = script.outgoing.borrow_mut();
         // Empty lines count too.
         if line.len() < left.get() {
             left.set(left.get() - line.len() - 1);
             outgoing.push(FromWorker::Log(line));
-        } else if left.replace(0) > 0 {
+            return;
+        }
+        let room = left.replace(0);
+        if room > 0 {
+            outgoing.push(FromWorker::Log(cut(line, room)));
             let notice = "(further output is left out)".to_owned();
             outgoing.push(FromWorker::Log(notice));
         }
@@ -422,7 +428,7 @@ fn end_with<'js>(ctx: &Ctx<'js>, value: Value<'js>, limits: &Limits, code: &str)
         return End::NotJson("BigInt".to_owned());
     }
     let text = match ctx.json_stringify(value).catch(ctx) {
-        Ok(Some(text)) => text.to_string().unwrap_or_default(),
+        Ok(Some(text)) => without_halves(text.to_string().unwrap_or_default()),
         Ok(None) => return End::NotJson("a function or a symbol".to_owned()),
         Err(error) => {
             return match thrown(&error, code) {
@@ -449,7 +455,10 @@ fn end_with<'js>(ctx: &Ctx<'js>, value: Value<'js>, limits: &Limits, code: &str)
 fn thrown(error: &CaughtError<'_>, code: &str) -> End {
     let (name, message, at, tool, code) = match error {
         CaughtError::Exception(exception) => {
-            let text = |name: &str| exception.get::<_, Option<String>>(name).ok().flatten();
+            let text = |name: &str| {
+                let text = exception.get::<_, Option<Text>>(name).ok().flatten();
+                text.map(|Text(text)| text)
+            };
             let stack = text("stack").unwrap_or_default();
             (
                 text("name").unwrap_or_else(|| "Error".to_owned()),
@@ -462,7 +471,7 @@ fn thrown(error: &CaughtError<'_>, code: &str) -> End {
         // Without memory for an exception the engine throws `null`.
         CaughtError::Value(value) if value.is_null() => return End::OutOfMemory,
         CaughtError::Value(value) => {
-            let text = value.as_string().and_then(|it| it.to_string().ok());
+            let text = value.get::<Text>().ok().map(|Text(text)| text);
             let shown = || value.ctx().json_stringify(value.clone()).ok().flatten();
             let text = text.or_else(|| shown()?.to_string().ok());
             let text = text.unwrap_or_else(|| value.type_name().to_owned());
@@ -473,13 +482,20 @@ fn thrown(error: &CaughtError<'_>, code: &str) -> End {
     if message == "out of memory" {
         return End::OutOfMemory;
     }
+    let cut = |text| cut(text, MAX_TEXT_BYTES);
     End::Thrown(Thrown {
-        name,
-        message,
+        name: cut(name),
+        message: cut(message),
         at,
-        tool,
-        code,
+        tool: tool.map(cut),
+        code: code.map(cut),
     })
+}
+
+/// Returns the beginning of a text, of at most so many bytes.
+fn cut(mut text: String, bytes: usize) -> String {
+    text.truncate(text.floor_char_boundary(bytes));
+    text
 }
 
 #[cfg(test)]

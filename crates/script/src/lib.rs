@@ -10,6 +10,7 @@ mod cpu_time;
 mod engine;
 mod message;
 mod position;
+mod text;
 #[cfg(feature = "typescript")]
 mod typescript;
 mod worker;

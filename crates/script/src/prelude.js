@@ -29,6 +29,7 @@
     return new Promise((resolve, reject) => {
       const refuse = (code, message) => reject(new ToolError(name, code, "not_sent", message, stack));
       const text = given === undefined ? "{}" : stringify(given);
+      if (server.length + tool.length > 1000) return refuse("tool_unknown", "no tool has a name of this length");
       if (text === undefined) return refuse("invalid_arguments", "the arguments are not JSON");
       if (text.length > longest) return refuse("invalid_arguments", `the arguments are larger than ${longest} bytes`);
       if (calls >= limit) return refuse("call_limit", `Tool call limit ${limit} reached`);

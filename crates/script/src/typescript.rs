@@ -84,13 +84,13 @@ struct Eraser<'a> {
 /// A node with the nodes around it. The parser's own `parent` walks down from the root each time, which takes quadratic time
 /// in a script that is nested deeply.
 #[derive(Clone, Copy)]
-struct Place<'a, 'tree> {
+struct NodePosition<'a, 'tree> {
     node: Node<'tree>,
     /// The outermost first.
     around: &'a [Node<'tree>],
 }
 
-impl<'tree> Place<'_, 'tree> {
+impl<'tree> NodePosition<'_, 'tree> {
     fn parent(self) -> Option<Node<'tree>> {
         self.around.last().copied()
     }
@@ -103,12 +103,12 @@ impl<'tree> Place<'_, 'tree> {
 /// Visits all nodes in their order. This does not recurse: a script can be nested deeply.
 fn walk<'tree>(
     cursor: &mut TreeCursor<'tree>,
-    mut visit: impl FnMut(Place<'_, 'tree>) -> Result<Step, StripError>,
+    mut visit: impl FnMut(NodePosition<'_, 'tree>) -> Result<Step, StripError>,
 ) -> Result<(), StripError> {
     let mut around = Vec::new();
     loop {
         let node = cursor.node();
-        let step = visit(Place {
+        let step = visit(NodePosition {
             node,
             around: &around,
         })?;
@@ -147,7 +147,7 @@ impl Eraser<'_> {
         }
     }
 
-    fn visit(&mut self, place: Place<'_, '_>) -> Result<Step, StripError> {
+    fn visit(&mut self, place: NodePosition<'_, '_>) -> Result<Step, StripError> {
         self.check_supported(place.node)?;
         let node = place.node;
         match node.kind() {
@@ -232,7 +232,7 @@ impl Eraser<'_> {
     }
 
     /// Blanks a modifier. At the start of a member it may be all that separates the member from the line before.
-    fn erase_modifier(&mut self, place: Place<'_, '_>) {
+    fn erase_modifier(&mut self, place: NodePosition<'_, '_>) {
         self.blank(place.node.byte_range());
         let start = place.node.start_byte();
         let is_first = place.parent().is_some_and(|it| it.start_byte() == start);
@@ -243,7 +243,7 @@ impl Eraser<'_> {
 
     /// Blanks a type of a function. An arrow function may have no end of line between its parts, so the bracket beside the
     /// type takes the other end of it.
-    fn erase_of_function(&mut self, place: Place<'_, '_>) {
+    fn erase_of_function(&mut self, place: NodePosition<'_, '_>) {
         let range = place.node.byte_range();
         self.blank(range.clone());
         let has_lines = self.code[range.clone()].contains('\n');
@@ -266,7 +266,7 @@ impl Eraser<'_> {
 
     /// Blanks `as T` or `satisfies T`. If the next line would then continue the statement, a semicolon keeps it apart: the
     /// parser sees a call of `x as T` there, which TypeScript does not have.
-    fn erase_to_end_of_parent(&mut self, place: Place<'_, '_>) {
+    fn erase_to_end_of_parent(&mut self, place: NodePosition<'_, '_>) {
         let [.., outer, parent] = place.around else {
             return;
         };
@@ -283,7 +283,7 @@ impl Eraser<'_> {
     }
 
     /// Blanks a parameter that is only a type, and the comma after it.
-    fn erase_with_comma(&mut self, place: Place<'_, '_>) {
+    fn erase_with_comma(&mut self, place: NodePosition<'_, '_>) {
         let after = place.node.end_byte();
         let rest = &self.code[after..];
         let space = rest.len() - rest.trim_start().len();

@@ -1,7 +1,7 @@
 //! The audit log: one line of JSON per call, written by a thread of its own, so that a slow or full disk delays no
 //! call. Calls that cannot be recorded are counted, and the number is recorded as soon as the log can be written.
 //!
-//! The log reads the end of every call from the event stream. Unlike other readers it loses none while its queue has
+//! The log reads the end of every call from the event stream. Unlike other readers it loses none while its buffer has
 //! room.
 
 mod file;
@@ -17,7 +17,7 @@ use std::{
 };
 
 pub(crate) use line::{redact_and_cut, write_redacted};
-pub(crate) use reader::{Filter, Line, LogReader};
+pub(crate) use reader::{AuditLine, Filter, LogReader};
 use record::{LineFormat, Record};
 use writer::Writer;
 
@@ -39,7 +39,7 @@ pub(crate) struct AuditLog {
 /// An audit log that is on. It reads the event stream.
 struct ActiveLog {
     audit: Audit,
-    format: Arc<LineFormat>,
+    format: LineFormat,
     writer: Writer,
 }
 
@@ -62,7 +62,7 @@ impl AuditLog {
             };
             (audit, format)
         });
-        let known = active.as_ref().map(|it| (&it.audit, &*it.format));
+        let known = active.as_ref().map(|it| (&it.audit, &it.format));
         // An unchanged configuration must not restart the writer.
         if known == next.as_ref().map(|(audit, format)| (audit, format)) {
             return;
@@ -71,8 +71,7 @@ impl AuditLog {
             self.events.unsubscribe(&(log as Arc<dyn Reader>));
         }
         *active = next.map(|(audit, format)| {
-            let format = Arc::new(format);
-            let writer = Writer::start(audit.clone(), Arc::clone(&format));
+            let writer = Writer::start(audit.clone());
             let log = Arc::new(ActiveLog {
                 audit,
                 format,
@@ -101,14 +100,15 @@ impl AuditLog {
 
 impl Reader for ActiveLog {
     fn detail(&self) -> Detail {
-        Detail::Facts
+        Detail::Operations
     }
 
     fn take(&self, event: &Event<'_>) {
         if let Event::OperationEnded(end) = event
-            && let Some(record) = Record::of(end, &self.format)
+            && let Some(record) = Record::of(end)
         {
-            self.writer.write(Box::new(record));
+            self.writer
+                .append(|line| record.write_line(line, &self.format));
         }
     }
 }

@@ -16,13 +16,13 @@ const MAX_LINE: usize = 1024 * 1024;
 
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Line {
+pub(crate) struct AuditLine {
     /// The text without its line end.
     pub text: String,
     pub value: Value,
 }
 
-impl Line {
+impl AuditLine {
     /// Returns a member that is a string.
     pub(crate) fn text_of(&self, name: &str) -> Option<&str> {
         self.value.get(name)?.as_str()
@@ -45,7 +45,7 @@ pub(crate) struct Filter {
 
 impl Filter {
     /// Returns true if a line passes the filter. The number of missing calls always passes.
-    pub(crate) fn wants(&self, line: &Line) -> bool {
+    pub(crate) fn wants(&self, line: &AuditLine) -> bool {
         if line.number("not_noted").is_some() {
             return true;
         }
@@ -96,7 +96,7 @@ impl LogReader {
     }
 
     /// Returns the next line, or `None` if there is none yet.
-    pub(crate) fn next_line(&mut self) -> io::Result<Option<Line>> {
+    pub(crate) fn next_line(&mut self) -> io::Result<Option<AuditLine>> {
         loop {
             let Some(reading) = self.opened()? else {
                 return Ok(None);
@@ -123,14 +123,14 @@ impl LogReader {
         }
     }
 
-    fn line(&mut self, bytes: &[u8]) -> Option<Line> {
+    fn line(&mut self, bytes: &[u8]) -> Option<AuditLine> {
         let text = String::from_utf8_lossy(bytes);
         let text = text.trim();
         if text.is_empty() {
             return None;
         }
         match serde_json::from_str(text) {
-            Ok(value @ Value::Object(_)) => Some(Line {
+            Ok(value @ Value::Object(_)) => Some(AuditLine {
                 text: text.to_owned(),
                 value,
             }),

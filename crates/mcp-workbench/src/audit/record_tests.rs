@@ -1,17 +1,22 @@
 //! Tests of records and their lines.
 
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::*;
-use crate::wire::ResultMarks;
+use crate::{
+    call::ClientIdentity,
+    events::{CallOutcome, Operation},
+    wire::ResultMarks,
+};
 
 fn raw(text: &str) -> RawJson {
     RawJson::parse(&text.to_owned().into()).unwrap()
 }
 
-pub(in crate::audit) fn format(arguments: AuditArguments) -> LineFormat {
+fn format(arguments: AuditArguments) -> LineFormat {
     let mut secrets = Secrets::default();
     secrets.add("TOKEN", "hunter2-hunter2");
     LineFormat {
@@ -20,42 +25,50 @@ pub(in crate::audit) fn format(arguments: AuditArguments) -> LineFormat {
     }
 }
 
-/// Returns the record of a call that has ended.
-pub(in crate::audit) fn record(tool: &str, arguments: &str, format: &LineFormat) -> Record {
-    let tool = ToolIdentifier {
-        toolbox: "dev".into(),
-        server: "files".into(),
-        tool: tool.into(),
-    };
-    let arguments = raw(arguments);
-    Record {
-        time: UNIX_EPOCH + Duration::from_millis(1_763_234_186_890),
-        duration: Duration::from_micros(12_900),
-        outcome: CallOutcome::Ok(41),
-        client: Arc::new(ClientIdentity {
-            name: Some("claude-code".into()),
-            version: Some("2.1.0".into()),
+/// Returns a call of a tool.
+fn operation(tool: &str, arguments: &str) -> Operation {
+    let mut client = EventClient::unknown();
+    client.identity = Arc::new(ClientIdentity {
+        name: Some("claude-code".into()),
+        version: Some("2.1.0".into()),
+    });
+    Operation {
+        id: 1,
+        request_id: None,
+        method: "tools/call".into(),
+        target: None,
+        tool: Some(ToolIdentifier {
+            toolbox: "dev".into(),
+            server: "files".into(),
+            tool: tool.into(),
         }),
-        principal: Principal::Local,
-        user: None,
-        configured: None,
-        run: None,
-        request: Request::new(&tool, &arguments, format),
-        arguments_bytes: arguments.as_bytes().len(),
-        trace_id: None,
+        client,
+        arguments: Some(raw(arguments)),
+        params: None,
+        time: UNIX_EPOCH + Duration::from_millis(1_763_234_186_890),
+        began: Instant::now(),
+        trace: None,
     }
 }
 
-fn line(record: &Record, format: &LineFormat) -> String {
+/// Returns the line of a call that ended with this outcome.
+fn line(operation: Operation, outcome: CallOutcome, format: &LineFormat) -> String {
+    let end = OperationEnd {
+        operation: &Arc::new(operation),
+        outcome,
+        duration: Duration::from_micros(12_900),
+        reply: None,
+        response_error: None,
+    };
     let mut line = Vec::new();
-    record.write_line(&mut line, format);
+    Record::of(&end).unwrap().write_line(&mut line, format);
     String::from_utf8(line).unwrap()
 }
 
 #[test]
 fn a_line_has_its_members_in_order() {
     let format = format(AuditArguments::Shape);
-    let mut record = record("read_file", r#"{"path":"/x","limit":10}"#, &format);
+    let call = || operation("read_file", r#"{"path":"/x","limit":10}"#);
     let start = concat!(
         r#"{"time":"2025-11-15T19:16:26.890Z","#,
         r#""client":{"name":"claude-code","version":"2.1.0","principal":"local"},"#,
@@ -65,31 +78,34 @@ fn a_line_has_its_members_in_order() {
     let expected = format!(
         r#"{start}"outcome":"ok","duration_ms":12,"arguments_bytes":24,"result_bytes":41,{shape}"#
     );
-    assert_eq!(line(&record, &format), format!("{expected}\n"));
+    let line_of = |call, outcome| line(call, outcome, &format);
+    assert_eq!(
+        line_of(call(), CallOutcome::Ok(41)),
+        format!("{expected}\n")
+    );
 
-    record.outcome = CallOutcome::Denied("permission_denied");
+    let denied = CallOutcome::Denied("permission_denied");
     let expected = format!(
         r#"{start}"outcome":"denied","code":"permission_denied","duration_ms":12,"arguments_bytes":24,{shape}"#
     );
-    assert_eq!(line(&record, &format), format!("{expected}\n"));
+    assert_eq!(line_of(call(), denied), format!("{expected}\n"));
 
-    record.client = Arc::default();
-    record.principal = Principal::Holder(1);
+    let mut unnamed = call();
+    unnamed.client = EventClient::unknown();
+    unnamed.client.principal = Principal::Holder(1);
     let client = r#""client":{"principal":"token"},"toolbox""#;
-    assert!(line(&record, &format).contains(client));
+    assert!(line_of(unnamed, denied).contains(client));
 }
 
 #[test]
 fn names_and_values_contain_no_secrets_whatever_their_size() {
     let format = format(AuditArguments::Values);
-    let (small, large) = (10, MAX_COPY);
+    let (small, large) = (10, MAX_VALUES);
     for length in [small, large] {
         let filler = "x".repeat(length);
         let arguments = format!(r#"{{"hunter2-hunter2":"hunter2-hunter2 {filler}"}}"#);
-        let record = record("a hunter2-hunter2", &arguments, &format);
-        let is_copied = matches!(record.request, Request::Copied { .. });
-        assert_eq!(is_copied, length == small);
-        let line: Value = serde_json::from_str(&line(&record, &format)).unwrap();
+        let call = operation("a hunter2-hunter2", &arguments);
+        let line: Value = serde_json::from_str(&line(call, CallOutcome::Ok(41), &format)).unwrap();
         assert_eq!(line["tool"], "a [redacted]");
         assert_eq!(line["shape"], json!({"[redacted]": "string"}));
         let values = json!({"[redacted]": format!("[redacted] {filler}")});
@@ -99,16 +115,16 @@ fn names_and_values_contain_no_secrets_whatever_their_size() {
 }
 
 #[test]
-fn a_record_of_a_large_request_is_small() {
+fn the_line_of_a_large_request_is_short() {
     let format = format(AuditArguments::Shape);
-    let long = "n".repeat(MAX_COPY + 1);
-    let by_name = record(&long, "{}", &format);
-    assert!(by_name.size() < 2048, "{}", by_name.size());
-    let text = line(&by_name, &format);
-    assert!(text.contains(&format!(r#""tool":"{}…","#, "n".repeat(NAME))));
-    let by_arguments = record("read", &format!(r#"{{"a":"{long}"}}"#), &format);
-    assert!(by_arguments.size() < 2048, "{}", by_arguments.size());
-    assert!(line(&by_arguments, &format).ends_with("\"shape\":{\"a\":\"string\"}}\n"));
+    let long = "n".repeat(100_000);
+    let by_name = line(operation(&long, "{}"), CallOutcome::Ok(41), &format);
+    assert!(by_name.len() < 1024, "{}", by_name.len());
+    assert!(by_name.contains(&format!(r#""tool":"{}…","#, "n".repeat(NAME))));
+    let arguments = format!(r#"{{"a":"{long}"}}"#);
+    let by_arguments = line(operation("read", &arguments), CallOutcome::Ok(41), &format);
+    assert!(by_arguments.len() < 1024, "{}", by_arguments.len());
+    assert!(by_arguments.ends_with("\"shape\":{\"a\":\"string\"}}\n"));
 }
 
 #[test]

@@ -16,7 +16,7 @@ const NAME: usize = 64;
 const MORE: &str = "…";
 
 /// The shape of a value.
-enum Shape<'a> {
+enum ArgumentShape<'a> {
     Kind(Kind),
     /// The shapes of its members.
     Members(Vec<(Cow<'a, str>, Self)>),
@@ -26,11 +26,13 @@ enum Shape<'a> {
 
 /// Appends the shape of a value. Callers choose names, so secrets are replaced in them too.
 pub(super) fn write_shape(line: &mut Vec<u8>, value: &RawJson, secrets: &Secrets) {
-    let shape = Shape::read(&mut Cursor::new(value), secrets, 0);
-    shape.unwrap_or(Shape::Kind(value.kind())).write(line);
+    let shape = ArgumentShape::read(&mut Cursor::new(value), secrets, 0);
+    shape
+        .unwrap_or(ArgumentShape::Kind(value.kind()))
+        .write(line);
 }
 
-impl<'a> Shape<'a> {
+impl<'a> ArgumentShape<'a> {
     fn read(cursor: &mut Cursor<'a>, secrets: &Secrets, depth: usize) -> Option<Self> {
         let kind = cursor.kind()?;
         if kind != Kind::Object || depth == DEPTH {
@@ -76,7 +78,11 @@ impl<'a> Shape<'a> {
 
 /// Adds a member. Names may become equal when they are redacted and cut; the last one wins, so that no line has a
 /// duplicate key.
-fn put<'a>(members: &mut Vec<(Cow<'a, str>, Shape<'a>)>, name: Cow<'a, str>, shape: Shape<'a>) {
+fn put<'a>(
+    members: &mut Vec<(Cow<'a, str>, ArgumentShape<'a>)>,
+    name: Cow<'a, str>,
+    shape: ArgumentShape<'a>,
+) {
     match members.iter_mut().find(|(known, _)| *known == name) {
         Some((_, known)) => *known = shape,
         None => members.push((name, shape)),

@@ -1,8 +1,8 @@
-//! The thread that writes the log, so that no call waits for the disk. Calls put their records into a bounded
-//! queue; records that do not fit are counted.
+//! The thread that writes the log, so that no call waits for the disk. Calls append their lines to a bounded
+//! buffer; lines that do not fit are counted.
 //!
-//! Waking a thread costs more than the rest of a record. So only the first record wakes the writer, which waits a
-//! moment for others before it writes them all.
+//! Waking a thread costs more than a line. So only the first line wakes the writer, which waits a moment for others
+//! before it writes them all.
 
 use std::{
     mem,
@@ -16,22 +16,17 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use super::{
-    file::LogFile,
-    record::{LineFormat, Record, write_missed_line},
-};
+use super::{file::LogFile, record::write_missed_line};
 use crate::{config::Audit, sync::lock};
 
-/// The maximum number of queued records.
-const MAX_RECORDS: usize = 4096;
-/// The approximate maximum size of the queued records. The last one may exceed it.
+/// The maximum size of the waiting lines. The last one may exceed it.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
-/// Time that the writer waits for more records after the first.
+/// Time that the writer waits for more lines after the first.
 const GATHER_TIME: Duration = Duration::from_millis(5);
-/// Lines are written in blocks of this size, and at the end of a batch.
-const BLOCK_BYTES: usize = 64 * 1024;
+/// A buffer that is written keeps at most this much memory.
+const KEPT_BYTES: usize = 128 * 1024;
 
-/// The sending side of the writer's queue.
+/// The sending side of the writer's buffer.
 pub(super) struct Writer {
     shared: Arc<Shared>,
     /// Completes when the thread ends.
@@ -41,39 +36,33 @@ pub(super) struct Writer {
 /// The state that the event loop and the thread share.
 #[derive(Default)]
 struct Shared {
-    queue: Mutex<Queue>,
+    waiting: Mutex<WaitingLines>,
     changed: Condvar,
     /// The number of unrecorded calls since the last report.
     missed: AtomicU64,
 }
 
-/// Records in the order in which their calls ended. They stay boxed, so that a queue that was long once keeps
-/// little memory.
-type Records = Vec<Box<Record>>;
-
+/// Lines in the order in which their calls ended.
 #[derive(Default)]
-struct Queue {
-    records: Records,
-    /// Their approximate memory size.
-    bytes: usize,
+struct WaitingLines {
+    lines: Vec<u8>,
     is_closed: bool,
 }
 
 impl Writer {
     /// Starts the thread. It ends when the writer is dropped or closed.
-    pub(super) fn start(audit: Audit, format: Arc<LineFormat>) -> Self {
+    pub(super) fn start(audit: Audit) -> Self {
         let shared = Arc::new(Shared::default());
         let (end, ended) = oneshot::channel();
         let thread = thread::Builder::new().name("audit".into());
-        let queue = Arc::clone(&shared);
+        let waiting = Arc::clone(&shared);
         let started = thread.spawn(move || {
             let mut writing = WriterThread {
                 file: LogFile::new(audit),
-                lines: Vec::new(),
                 is_failing: false,
-                missed: &queue.missed,
+                missed: &waiting.missed,
             };
-            writing.write_all(&queue, &format);
+            writing.write_all(&waiting);
             let _ = end.send(());
         });
         if let Err(error) = started {
@@ -86,25 +75,24 @@ impl Writer {
         }
     }
 
-    /// Queues a record. Never waits for the disk.
-    pub(super) fn write(&self, record: Box<Record>) {
-        let mut queue = self.shared.queue();
-        if queue.is_closed || queue.is_full() {
+    /// Appends the line that `write_line` writes. Never waits for the disk.
+    pub(super) fn append(&self, write_line: impl FnOnce(&mut Vec<u8>)) {
+        let mut waiting = self.shared.waiting();
+        if waiting.is_closed || waiting.lines.len() >= MAX_BYTES {
             self.shared.missed.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let (was_empty, was_half_full) = (queue.records.is_empty(), queue.is_half_full());
-        queue.bytes += record.size();
-        queue.records.push(record);
-        // The writer waits for the first record, and then until the queue is half full or the time is over.
-        let is_wanted = was_empty || queue.is_half_full() != was_half_full;
-        drop(queue);
+        let (was_empty, was_half_full) = (waiting.lines.is_empty(), waiting.is_half_full());
+        write_line(&mut waiting.lines);
+        // The writer waits for the first line, and then until the buffer is half full or the time is over.
+        let is_wanted = was_empty || waiting.is_half_full() != was_half_full;
+        drop(waiting);
         if is_wanted {
             self.shared.changed.notify_one();
         }
     }
 
-    /// Closes the queue and waits until all records are written.
+    /// Closes the buffer and waits until all lines are written.
     pub(super) async fn close(&self) {
         self.shared.close();
         let ended = lock(&self.ended).take();
@@ -121,74 +109,61 @@ impl Drop for Writer {
 }
 
 impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        lock(&self.queue)
+    fn waiting(&self) -> MutexGuard<'_, WaitingLines> {
+        lock(&self.waiting)
     }
 
     fn close(&self) {
-        self.queue().is_closed = true;
+        self.waiting().is_closed = true;
         self.changed.notify_one();
     }
 
-    /// Waits for records and moves them into `batch`, which is empty. Returns false if there will be no more.
-    fn next_batch(&self, batch: &mut Records) -> bool {
-        let is_idle = |queue: &mut Queue| queue.records.is_empty() && !queue.is_closed;
-        let queue = self
+    /// Waits for lines and moves them into `batch`, which is empty. Returns false if there will be no more.
+    fn next_batch(&self, batch: &mut Vec<u8>) -> bool {
+        let is_idle = |waiting: &mut WaitingLines| waiting.lines.is_empty() && !waiting.is_closed;
+        let waiting = self
             .changed
-            .wait_while(self.queue(), is_idle)
+            .wait_while(self.waiting(), is_idle)
             .unwrap_or_else(PoisonError::into_inner);
-        let can_wait = |queue: &mut Queue| !queue.is_half_full() && !queue.is_closed;
+        let can_wait = |waiting: &mut WaitingLines| !waiting.is_half_full() && !waiting.is_closed;
         let waited = self
             .changed
-            .wait_timeout_while(queue, GATHER_TIME, can_wait);
-        let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        queue.bytes = 0;
-        mem::swap(&mut queue.records, batch);
+            .wait_timeout_while(waiting, GATHER_TIME, can_wait);
+        let (mut waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        mem::swap(&mut waiting.lines, batch);
         !batch.is_empty()
     }
 }
 
-impl Queue {
-    fn is_full(&self) -> bool {
-        self.records.len() >= MAX_RECORDS || self.bytes >= MAX_BYTES
-    }
-
+impl WaitingLines {
     fn is_half_full(&self) -> bool {
-        self.records.len() >= MAX_RECORDS / 2 || self.bytes >= MAX_BYTES / 2
+        self.lines.len() >= MAX_BYTES / 2
     }
 }
 
 /// The state of the thread.
 struct WriterThread<'a> {
     file: LogFile,
-    /// Lines that are not written yet.
-    lines: Vec<u8>,
     /// True if the last write failed; the warning is logged once.
     is_failing: bool,
     missed: &'a AtomicU64,
 }
 
 impl WriterThread<'_> {
-    /// Writes records until there will be no more.
-    fn write_all(&mut self, queue: &Shared, format: &LineFormat) {
+    /// Writes lines until there will be no more.
+    fn write_all(&mut self, shared: &Shared) {
         let mut batch = Vec::new();
-        while queue.next_batch(&mut batch) {
-            for record in batch.drain(..) {
-                record.write_line(&mut self.lines, format);
-                if self.lines.len() >= BLOCK_BYTES {
-                    self.flush();
-                }
-            }
-            self.flush();
+        while shared.next_batch(&mut batch) {
+            self.write(&batch);
+            batch.clear();
+            // A burst must not keep its memory.
+            batch.shrink_to(KEPT_BYTES);
         }
         self.report_missed();
     }
 
-    fn flush(&mut self) {
-        if self.lines.is_empty() {
-            return;
-        }
-        match self.file.write(&self.lines) {
+    fn write(&mut self, lines: &[u8]) {
+        match self.file.write(lines) {
             Ok(()) => {
                 self.is_failing = false;
                 self.report_missed();
@@ -205,9 +180,6 @@ impl WriterThread<'_> {
                 self.is_failing = true;
             }
         }
-        self.lines.clear();
-        // One line with a large shape must not keep its memory.
-        self.lines.shrink_to(2 * BLOCK_BYTES);
     }
 
     /// Writes the number of missing calls, if there are any.
@@ -233,10 +205,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::{
-        audit::record::tests::{format, record},
-        config::AuditArguments,
-    };
+    use crate::config::AuditArguments;
 
     fn writer_without_thread() -> Writer {
         Writer {
@@ -245,85 +214,70 @@ mod tests {
         }
     }
 
-    fn put(writer: &Writer, arguments: &str) {
-        let format = format(AuditArguments::Shape);
-        writer.write(Box::new(record("read", arguments, &format)));
+    fn append(writer: &Writer, text: &str) {
+        writer.append(|line| line.extend_from_slice(format!("{text}\n").as_bytes()));
     }
 
     fn missed(writer: &Writer) -> u64 {
         writer.shared.missed.load(Ordering::Relaxed)
     }
 
-    #[test]
-    fn records_that_do_not_fit_are_counted() {
-        let writer = writer_without_thread();
-        for _ in 0..MAX_RECORDS + 3 {
-            put(&writer, "{}");
+    fn audit(folder: &tempfile::TempDir) -> Audit {
+        Audit {
+            file: folder.path().join("audit.jsonl"),
+            max_bytes: 10_000_000,
+            files: 1,
+            arguments: AuditArguments::Shape,
         }
-        assert_eq!(writer.shared.queue().records.len(), MAX_RECORDS);
+    }
+
+    #[test]
+    fn lines_that_do_not_fit_are_counted() {
+        let writer = writer_without_thread();
+        let long = "x".repeat(64 * 1024 - 1);
+        let fitting = MAX_BYTES / (64 * 1024);
+        for _ in 0..fitting + 3 {
+            append(&writer, &long);
+        }
+        assert_eq!(writer.shared.waiting().lines.len(), MAX_BYTES);
         assert_eq!(missed(&writer), 3);
         let mut batch = Vec::new();
         assert!(writer.shared.next_batch(&mut batch));
-        assert_eq!(batch.len(), MAX_RECORDS);
-        put(&writer, "{}");
+        assert_eq!(batch.len(), MAX_BYTES);
+        append(&writer, "{}");
         assert_eq!(missed(&writer), 3, "there is room again");
     }
 
     #[test]
-    fn the_memory_of_the_queue_is_bounded() {
+    fn a_closed_buffer_gives_its_lines_and_takes_no_more() {
         let writer = writer_without_thread();
-        let arguments = format!(r#"{{"a":"{}"}}"#, "x".repeat(50_000));
-        for _ in 0..100 {
-            put(&writer, &arguments);
-        }
-        let queue = writer.shared.queue();
-        assert!(queue.bytes < MAX_BYTES + 60_000, "{}", queue.bytes);
-        assert!(queue.records.len() > 75, "{}", queue.records.len());
-        assert_eq!(queue.records.len() as u64 + missed(&writer), 100);
-    }
-
-    #[test]
-    fn a_closed_queue_gives_its_records_and_takes_no_more() {
-        let writer = writer_without_thread();
-        put(&writer, "{}");
+        append(&writer, "1");
         writer.shared.close();
-        put(&writer, "{}");
+        append(&writer, "2");
         let mut batch = Vec::new();
         assert!(writer.shared.next_batch(&mut batch));
-        assert_eq!(batch.len(), 1);
+        assert_eq!(batch, b"1\n");
         batch.clear();
         assert!(!writer.shared.next_batch(&mut batch));
         assert_eq!(missed(&writer), 1);
     }
 
     #[tokio::test]
-    async fn closing_writes_every_record_in_order_and_the_missing_calls() {
+    async fn closing_writes_every_line_in_order_and_the_missing_calls() {
         let folder = tempfile::tempdir().unwrap();
-        let audit = Audit {
-            file: folder.path().join("audit.jsonl"),
-            max_bytes: 10_000_000,
-            files: 1,
-            arguments: AuditArguments::Shape,
-        };
-        let format = Arc::new(format(audit.arguments));
-        let writer = Writer::start(audit.clone(), Arc::clone(&format));
+        let audit = audit(&folder);
+        let writer = Writer::start(audit.clone());
         writer.shared.missed.fetch_add(2, Ordering::Relaxed);
         for number in 0..1000 {
-            writer.write(Box::new(record(&number.to_string(), "{}", &format)));
+            append(&writer, &number.to_string());
         }
         writer.close().await;
         let text = fs::read_to_string(&audit.file).unwrap();
         let lines = text.lines().map(serde_json::from_str::<Value>);
         let lines: Vec<Value> = lines.map(Result::unwrap).collect();
-        let (missing, calls): (Vec<_>, Vec<_>) =
-            lines.iter().partition(|line| line["tool"].is_null());
-        let tools: Vec<_> = calls.iter().map(|line| line["tool"].as_str()).collect();
-        let expected: Vec<String> = (0..1000).map(|number| number.to_string()).collect();
-        assert!(
-            tools
-                .into_iter()
-                .eq(expected.iter().map(|it| Some(it.as_str())))
-        );
+        let (calls, missing): (Vec<_>, Vec<_>) = lines.iter().partition(|it| it.is_number());
+        let numbers: Vec<_> = calls.iter().map(|it| it.as_u64().unwrap()).collect();
+        assert_eq!(numbers, (0..1000).collect::<Vec<_>>());
         assert_eq!(missing.len(), 1);
         assert_eq!(missing[0]["not_noted"], 2);
     }
@@ -331,15 +285,10 @@ mod tests {
     #[tokio::test]
     async fn the_thread_ends_when_the_writer_is_dropped() {
         let folder = tempfile::tempdir().unwrap();
-        let audit = Audit {
-            file: folder.path().join("audit.jsonl"),
-            max_bytes: 10_000_000,
-            files: 1,
-            arguments: AuditArguments::Shape,
-        };
+        let audit = audit(&folder);
         let file = audit.file.clone();
-        let writer = Writer::start(audit, Arc::new(format(AuditArguments::Shape)));
-        put(&writer, "{}");
+        let writer = Writer::start(audit);
+        append(&writer, "{}");
         let ended = writer.ended.lock().unwrap().take().unwrap();
         drop(writer);
         ended.await.unwrap();

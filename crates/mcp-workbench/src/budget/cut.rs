@@ -6,7 +6,7 @@ use rawjson::RawJson;
 
 use super::{
     pages::{Pages, Syntax, head_end, tail_start},
-    reading::{Piece, Reading, StructuredPart, text_item},
+    reading::{MetaMember, Piece, Reading, StructuredPart, text_item},
 };
 
 /// The tail is one part in this many of the shown text. Errors are often reported at the end.
@@ -116,12 +116,12 @@ impl<'a> Cut<'a> {
     }
 
     /// Returns the result without the parts that are over the budget. `notice` replaces the removed text, `link` is
-    /// appended to the contents, and `about` is added to `_meta` under its key.
+    /// appended to the contents, and `about` is added to `_meta`.
     pub(crate) fn compose(
         &self,
         notice: &str,
         link: Option<&RawJson>,
-        about: (&str, &RawJson),
+        about: MetaMember<'_>,
     ) -> RawJson {
         let content = self.content(notice, link);
         let structured = if self.structured > 0 {
@@ -129,7 +129,7 @@ impl<'a> Cut<'a> {
         } else {
             StructuredPart::Kept
         };
-        self.reading.compose(&content, structured, about)
+        self.reading.compose(&content, structured, Some(about))
     }
 
     fn content(&self, notice: &str, link: Option<&RawJson>) -> RawJson {

@@ -19,6 +19,13 @@ const TEXT: &str = "text";
 /// The member of a content that has a resource.
 const RESOURCE: &str = "resource";
 
+/// A member that is added to `_meta` of a result.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MetaMember<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) value: &'a RawJson,
+}
+
 /// A parsed result.
 pub(super) struct Reading<'a> {
     pub(super) members: Vec<Member<'a>>,
@@ -38,14 +45,14 @@ pub(super) enum StructuredPart {
 
 pub(super) struct Piece {
     item: RawJson,
-    shape: Shape,
+    shape: ShownPart,
     /// The range of its text in the joined text; `None` if it has none.
     pub(super) span: Option<Range<usize>>,
 }
 
 /// The part of a content that can be shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum ShownPart {
     /// A part of its text.
     Text,
     /// A part of the text of its resource.
@@ -90,12 +97,12 @@ impl<'a> Reading<'a> {
         Some(reading)
     }
 
-    /// Returns the result with other contents. `about` is added to `_meta` under its key.
+    /// Returns the result with other contents. `about`, if there is one, is added to `_meta`.
     pub(super) fn compose(
         &self,
         content: &RawJson,
         structured: StructuredPart,
-        about: (&str, &RawJson),
+        about: Option<MetaMember<'_>>,
     ) -> RawJson {
         let mut text = ObjectText::with_room(content.as_bytes().len());
         let (mut has_content, mut has_meta) = (false, false);
@@ -106,14 +113,19 @@ impl<'a> Reading<'a> {
                     text.raw(CONTENT, content)
                 }
                 STRUCTURED if structured == StructuredPart::LeftOut => text,
-                META if member.value.kind() == Kind::Object && !has_meta => {
-                    has_meta = true;
-                    text.raw(META, &member.value.with_member(about.0, about.1))
-                }
-                // A `_meta` that is no object, or a duplicate, is relayed as it is.
                 META => {
-                    has_meta = true;
-                    text.relay(member)
+                    let is_object = member.value.kind() == Kind::Object;
+                    match about.filter(|_| is_object && !has_meta) {
+                        Some(MetaMember { key, value }) => {
+                            has_meta = true;
+                            text.raw(META, &member.value.with_member(key, value))
+                        }
+                        // A `_meta` that is no object, or a duplicate, is relayed as it is.
+                        None => {
+                            has_meta = true;
+                            text.relay(member)
+                        }
+                    }
                 }
                 _ => text.relay(member),
             };
@@ -121,8 +133,8 @@ impl<'a> Reading<'a> {
         if !has_content {
             text = text.raw(CONTENT, content);
         }
-        if !has_meta {
-            text = text.raw(META, &ObjectText::new().raw(about.0, about.1).finish());
+        if let Some(MetaMember { key, value }) = about.filter(|_| !has_meta) {
+            text = text.raw(META, &ObjectText::new().raw(key, value).finish());
         }
         text.finish()
     }
@@ -136,19 +148,21 @@ impl<'a> Reading<'a> {
         let kind = item.member("type");
         let kind = kind.as_ref().and_then(RawJson::as_text);
         let shape = match kind.as_deref() {
-            Some("text") => Some(Shape::Text),
+            Some("text") => Some(ShownPart::Text),
             Some("image" | "audio") => None,
             Some(RESOURCE) => resource_shape(&item),
-            _ => Some(Shape::Whole),
+            _ => Some(ShownPart::Whole),
         };
         let text = match shape {
-            Some(Shape::Text) => text_of(item.member(TEXT)),
-            Some(Shape::Resource) => text_of(item.member(RESOURCE).and_then(|it| it.member(TEXT))),
-            Some(Shape::Whole) | None => None,
+            Some(ShownPart::Text) => text_of(item.member(TEXT)),
+            Some(ShownPart::Resource) => {
+                text_of(item.member(RESOURCE).and_then(|it| it.member(TEXT)))
+            }
+            Some(ShownPart::Whole) | None => None,
         };
         let shape = match (shape, &text) {
             // A text content without text has no part to show.
-            (Some(Shape::Text | Shape::Resource), None) => Some(Shape::Whole),
+            (Some(ShownPart::Text | ShownPart::Resource), None) => Some(ShownPart::Whole),
             (shape, _) => shape,
         };
         let span = shape.map(|_| {
@@ -160,7 +174,7 @@ impl<'a> Reading<'a> {
             self.text.push_str(&text);
             start..self.text.len()
         });
-        let shape = shape.unwrap_or(Shape::Whole);
+        let shape = shape.unwrap_or(ShownPart::Whole);
         self.pieces.push(Piece { item, shape, span });
     }
 }
@@ -171,7 +185,7 @@ impl Piece {
         let text = self
             .item
             .member(TEXT)
-            .filter(|_| self.shape == Shape::Text)?;
+            .filter(|_| self.shape == ShownPart::Text)?;
         Some(Cow::Owned(text.as_text()?.into_owned()))
     }
 
@@ -184,12 +198,12 @@ impl Piece {
     pub(super) fn part(&self, text: &str) -> Option<RawJson> {
         let text = RawJson::of(&text);
         match self.shape {
-            Shape::Text => Some(self.item.with_member(TEXT, &text)),
-            Shape::Resource => {
+            ShownPart::Text => Some(self.item.with_member(TEXT, &text)),
+            ShownPart::Resource => {
                 let resource = self.item.member(RESOURCE)?.with_member(TEXT, &text);
                 Some(self.item.with_member(RESOURCE, &resource))
             }
-            Shape::Whole => None,
+            ShownPart::Whole => None,
         }
     }
 }
@@ -203,7 +217,7 @@ pub(super) fn text_item(text: &str) -> RawJson {
 }
 
 /// Returns the part of an embedded resource that can be shown; `None` if it is binary data.
-fn resource_shape(item: &RawJson) -> Option<Shape> {
+fn resource_shape(item: &RawJson) -> Option<ShownPart> {
     let resource = item.member(RESOURCE);
     let has = |name: &str| {
         resource
@@ -212,8 +226,8 @@ fn resource_shape(item: &RawJson) -> Option<Shape> {
     };
     match (has(TEXT), has("blob")) {
         (_, true) => None,
-        (true, false) => Some(Shape::Resource),
-        (false, false) => Some(Shape::Whole),
+        (true, false) => Some(ShownPart::Resource),
+        (false, false) => Some(ShownPart::Whole),
     }
 }
 

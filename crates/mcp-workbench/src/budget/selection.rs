@@ -4,7 +4,7 @@ use rawjson::RawJson;
 
 use super::{
     pages::{Pages, Syntax},
-    reading::{Piece, Reading, StructuredPart, text_item},
+    reading::{MetaMember, Piece, Reading, StructuredPart, text_item},
 };
 
 /// A result that a filter can be applied to.
@@ -28,8 +28,9 @@ impl<'a> Selection<'a> {
     /// array. A `structuredContent` that only wraps a text that is JSON counts as that JSON, which is what a model sees.
     pub(crate) fn of(result: &'a RawJson) -> Result<Self, NotSelectable> {
         let is_error = result.member("isError").is_some_and(|it| it.is_true());
-        let reading = Reading::of(result).filter(|_| !is_error);
-        let reading = reading.ok_or(NotSelectable::NotFinal)?;
+        let reading = Reading::of(result)
+            .filter(|_| !is_error)
+            .ok_or(NotSelectable::NotFinal)?;
         let in_texts = json_of_texts(&reading);
         let input = match &reading.structured {
             Some(structured) if !wraps(structured, &reading.text) => structured.clone(),
@@ -45,8 +46,11 @@ impl<'a> Selection<'a> {
 
     /// Returns the number of characters of the whole result.
     pub(crate) fn characters(&self) -> usize {
-        let structured = self.reading.structured.as_ref();
-        let structured = structured.map_or(0, |it| it.as_str().chars().count());
+        let structured = self
+            .reading
+            .structured
+            .as_ref()
+            .map_or(0, |it| it.as_str().chars().count());
         self.reading.text.chars().count() + structured
     }
 
@@ -69,26 +73,33 @@ impl<'a> Selection<'a> {
     }
 
     /// Returns the result with `texts` in the place of its texts and of `structuredContent`. Other contents stay.
-    pub(crate) fn compose(&self, texts: &[&str], about: (&str, &RawJson)) -> RawJson {
+    pub(crate) fn compose(&self, texts: &[&str]) -> RawJson {
         let mut content: Vec<RawJson> = texts.iter().map(|text| text_item(text)).collect();
-        let others = self.reading.pieces.iter();
-        let others = others.filter(|piece| piece.text().is_none());
+        let others = self
+            .reading
+            .pieces
+            .iter()
+            .filter(|piece| piece.text().is_none());
         content.extend(others.map(Piece::whole));
         let content = RawJson::array(&content);
         self.reading
-            .compose(&content, StructuredPart::LeftOut, about)
+            .compose(&content, StructuredPart::LeftOut, None)
     }
 }
 
 /// Returns a result with one more text at its end, and `about` in its `_meta`. A result that is not understood is
 /// returned unchanged.
-pub(crate) fn with_remark(result: &RawJson, remark: &str, about: (&str, &RawJson)) -> RawJson {
+pub(crate) fn with_remark(result: &RawJson, remark: &str, about: MetaMember<'_>) -> RawJson {
     let Some(reading) = Reading::of(result) else {
         return result.clone();
     };
-    let items = reading.pieces.iter().map(Piece::whole);
-    let items: Vec<RawJson> = items.chain([text_item(remark)]).collect();
-    reading.compose(&RawJson::array(&items), StructuredPart::Kept, about)
+    let items: Vec<RawJson> = reading
+        .pieces
+        .iter()
+        .map(Piece::whole)
+        .chain([text_item(remark)])
+        .collect();
+    reading.compose(&RawJson::array(&items), StructuredPart::Kept, Some(about))
 }
 
 /// Returns true if an object has one member, which is this text.
@@ -177,14 +188,17 @@ mod tests {
             r#"{"x":1e400,"content":[{"type":"text","text":"{}"},{"type":"image","data":"AA==","mimeType":"i"}],"structuredContent":{},"_meta":{"k":1}}"#,
         );
         let selection = Selection::of(&result).unwrap();
+        let value = json("2");
+        let about = MetaMember {
+            key: "about",
+            value: &value,
+        };
         assert_eq!(
-            selection
-                .compose(&["out", "note"], ("about", &json("2")))
-                .as_str(),
-            r#"{"x":1e400,"content":[{"type":"text","text":"out"},{"type":"text","text":"note"},{"type":"image","data":"AA==","mimeType":"i"}],"_meta":{"k":1,"about":2}}"#
+            selection.compose(&["out"]).as_str(),
+            r#"{"x":1e400,"content":[{"type":"text","text":"out"},{"type":"image","data":"AA==","mimeType":"i"}],"_meta":{"k":1}}"#
         );
         assert_eq!(
-            with_remark(&result, "why", ("about", &json("2"))).as_str(),
+            with_remark(&result, "why", about).as_str(),
             r#"{"x":1e400,"content":[{"type":"text","text":"{}"},{"type":"image","data":"AA==","mimeType":"i"},{"type":"text","text":"why"}],"structuredContent":{},"_meta":{"k":1,"about":2}}"#
         );
     }

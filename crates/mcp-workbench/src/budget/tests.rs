@@ -28,7 +28,14 @@ fn cut_as(result: &Value, budget: usize, structured: Structured) -> Option<(Valu
     let cut = Cut::of(&result, budget, structured)?;
     let link = raw(&json!({ "type": "resource_link", "uri": "u", "name": "n" }));
     let about = raw(&json!({ "about": true }));
-    let composed = cut.compose(NOTICE, Some(&link), ("key", &about));
+    let composed = cut.compose(
+        NOTICE,
+        Some(&link),
+        MetaMember {
+            key: "key",
+            value: &about,
+        },
+    );
     let checked = RawJson::parse(composed.as_bytes()).expect("what is composed is JSON");
     let text = cut.text().to_owned();
     Some((serde_json::from_str(checked.as_str()).unwrap(), text))
@@ -190,7 +197,11 @@ fn members_other_than_content_are_preserved() {
     );
     let result = RawJson::parse(&text.into()).unwrap();
     let cut = Cut::of(&result, LEAST, Structured::MayGo).unwrap();
-    let composed = cut.compose("n", None, ("key", &raw(&json!(1))));
+    let about = MetaMember {
+        key: "key",
+        value: &raw(&json!(1)),
+    };
+    let composed = cut.compose("n", None, about);
     assert_eq!(
         composed.as_str(),
         format!(

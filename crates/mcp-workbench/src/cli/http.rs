@@ -139,8 +139,10 @@ impl HttpArguments {
 
 /// Returns the users of an authorization server, and the clients of the configuration that they can be.
 fn users(auth: &Auth, config: &Config) -> Users {
-    let clients = config.clients.iter();
-    let clients = clients.filter_map(|(name, it)| Some((name.clone(), it.claims.clone()?)));
+    let clients = config
+        .clients
+        .iter()
+        .filter_map(|(name, it)| Some((name.clone(), it.claims.clone()?)));
     Users {
         auth: auth.clone(),
         clients: clients.collect(),

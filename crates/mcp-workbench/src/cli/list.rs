@@ -107,8 +107,9 @@ struct ListedServer {
     transport: &'static str,
     /// Its command line or address, without secrets.
     target: String,
-    /// The entry of the tool cache.
-    kept: Option<CachedTools>,
+    /// The entry of the tool cache, under the name that it had in 1.0.0.
+    #[serde(rename = "kept")]
+    cached: Option<CachedTools>,
     #[serde(flatten)]
     found: Option<ServerStatus>,
 }
@@ -209,7 +210,7 @@ fn listed(cache: &ToolCache, toolbox: &Toolbox) -> ListedToolbox {
         name: server.name.clone(),
         transport: transport_word(server),
         target: server_target(server),
-        kept: cache
+        cached: cache
             .list(server)
             .map(|(list, age)| CachedTools::of(&list, age)),
         found: None,
@@ -243,12 +244,12 @@ fn server_table(servers: &[ListedServer], style: OutputStyle) -> String {
     let mut table = Table::new(columns);
     for server in servers {
         let name = visible(server.name.as_str()).into_owned();
-        let kept = server
-            .kept
+        let cached = server
+            .cached
             .as_ref()
             .map_or_else(|| "no".to_owned(), CachedTools::words);
         let transport = server.transport.to_owned();
-        table.row([name, transport, kept, server.target.clone()]);
+        table.row([name, transport, cached, server.target.clone()]);
     }
     table.render(style, "  ")
 }

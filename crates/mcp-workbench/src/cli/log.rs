@@ -18,7 +18,7 @@ use super::{
     terminal::{Ink, OutputStyle, cut},
 };
 use crate::{
-    audit::{Filter, Line, LogReader},
+    audit::{AuditLine, Filter, LogReader},
     config::Environment,
     visible::visible,
 };
@@ -127,7 +127,7 @@ pub(super) fn run(
 
 impl LogView<'_> {
     /// Returns the next line that passes the filter, or `None` if there is none yet.
-    fn next(&mut self) -> Result<Option<Line>, LogError> {
+    fn next(&mut self) -> Result<Option<AuditLine>, LogError> {
         loop {
             let line = self.reader.next_line();
             match line.map_err(|error| LogError::Unreadable(self.file.clone(), error))? {
@@ -160,7 +160,7 @@ impl LogView<'_> {
     }
 
     /// Prints a line; returns false if the reader has closed the pipe.
-    fn show(&self, line: &Line) -> bool {
+    fn show(&self, line: &AuditLine) -> bool {
         let text = if self.arguments.json {
             line.text.clone()
         } else {
@@ -171,7 +171,7 @@ impl LogView<'_> {
 }
 
 /// Formats a line for a terminal. Servers and callers choose the names in it, so they are made visible.
-fn rendered(line: &Line, style: OutputStyle) -> String {
+fn rendered(line: &AuditLine, style: OutputStyle) -> String {
     let text = |name: &str| {
         let text = line.text_of(name).unwrap_or("?");
         cut(&visible(text), NAME_WIDTH)

@@ -135,7 +135,7 @@ enum Command {
     Log(log::LogArguments),
     /// Open a page that shows servers, calls and approvals of the host or of the workbench that serves over HTTP
     Ui(ui::UiArguments),
-    /// Show and steer the host or the workbench that serves over HTTP, like the page does
+    /// Show and control the host or the workbench that serves over HTTP, like the page does
     Live(live::LiveArguments),
     /// Review and approve changes to servers and tools
     Trust(trust::TrustArguments),

@@ -56,6 +56,8 @@ impl Served {
             source: environment.map(|environment| Source {
                 file: loaded.config.file.clone(),
                 environment: environment.clone(),
+                #[cfg(unix)]
+                process: None,
                 part,
                 fingerprint: loaded.fingerprint,
             }),

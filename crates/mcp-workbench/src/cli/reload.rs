@@ -11,14 +11,14 @@ use super::{
     configuration::{ConfigurationError, load_file_again},
     part::{PartError, ServedPart},
 };
-#[cfg(unix)]
-use crate::downstream::ViewId;
 use crate::{
     config::{Environment, FileWatch, Fingerprint, Loaded, wait_for_writer},
     offload::run_blocking,
     toolbox::ChangedFiles,
     workbench::{ApplyConfigError, Workbench},
 };
+#[cfg(unix)]
+use crate::{downstream::ViewId, host::ClientProcess};
 
 /// Delay before the first check of the files, so that it does not slow the start down. A change in between is
 /// found by that check.
@@ -28,6 +28,9 @@ const FIRST_CHECK_DELAY: Duration = Duration::from_millis(250);
 pub(super) struct Source {
     pub(super) file: PathBuf,
     pub(super) environment: Environment,
+    /// The process that knows the rest of the environment, if this one is the host of several clients.
+    #[cfg(unix)]
+    pub(super) process: Option<ClientProcess>,
     /// The part of the file that is served.
     pub(super) part: ServedPart,
     /// The fingerprint of the file content that was loaded.
@@ -195,6 +198,8 @@ async fn changed(watch: Option<&mut FileWatch>) {
 struct Reloader {
     workbench: Arc<Workbench>,
     source: Arc<Source>,
+    #[cfg(unix)]
+    process: Option<ClientProcess>,
     /// The absolute path of the configuration file.
     file: PathBuf,
     /// Fingerprints of the files when they were last applied or rejected.
@@ -206,10 +211,16 @@ struct Reloader {
 }
 
 impl Reloader {
-    fn new(workbench: Arc<Workbench>, source: Source) -> Self {
+    #[cfg_attr(
+        not(unix),
+        expect(unused_mut, reason = "only a host has processes of clients")
+    )]
+    fn new(workbench: Arc<Workbench>, mut source: Source) -> Self {
         let file = source.environment.absolute(&source.file);
         Self {
             workbench,
+            #[cfg(unix)]
+            process: source.process.take(),
             is_plain: !file.metadata().is_ok_and(|it| !it.is_file()),
             seen: HashMap::from([(file.clone(), source.fingerprint)]),
             file,
@@ -299,7 +310,27 @@ impl Reloader {
         }
     }
 
+    /// Updates the environment of a host's client: the file may name other variables now.
+    #[cfg(unix)]
+    async fn refresh_environment(&mut self) {
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        if let Some(context) = process.context().await {
+            let source = &self.source;
+            self.source = Arc::new(Source {
+                file: source.file.clone(),
+                environment: context.environment(),
+                process: None,
+                part: source.part.clone(),
+                fingerprint: source.fingerprint,
+            });
+        }
+    }
+
     async fn apply(&mut self, changed: Vec<PathBuf>) -> Result<(), ReloadError> {
+        #[cfg(unix)]
+        self.refresh_environment().await;
         let loaded = self.source.load().await?;
         // Recorded only after a successful load, so that servers are restarted for a changed `envFile` even
         // if the configuration was invalid at first.

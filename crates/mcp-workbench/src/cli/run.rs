@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     call::{CallContext, CallReports},
-    config::{Environment, ToolMode},
+    config::{Environment, Purpose, ToolMode},
     meta::{DEFAULT_TIMEOUT_S, MAX_CODE_CHARACTERS, MAX_TIMEOUT_S, declarations, run_script},
     scripts::StartError,
     visible::escaped,
@@ -46,7 +46,7 @@ pub(super) struct RunArguments {
     #[arg(long, value_name = "TOOLBOX")]
     toolbox: Option<String>,
 
-    /// Print TypeScript declarations of everything that a script can call, and run nothing
+    /// Print TypeScript declarations of everything that a script may call, and run nothing
     #[arg(long, conflicts_with = "file")]
     types: bool,
 
@@ -73,7 +73,7 @@ enum RunCommandError {
         #[source]
         error: io::Error,
     },
-    #[error("the script has {0} characters, and {MAX_CODE_CHARACTERS} at most are run")]
+    #[error("the script has {0} characters; the limit is {MAX_CODE_CHARACTERS}")]
     TooLong(usize),
     #[error(transparent)]
     NotStarted(#[from] StartError),
@@ -85,8 +85,11 @@ pub(super) fn run(
     arguments: &RunArguments,
     environment: &Environment,
 ) -> CommandResult {
-    let code = arguments.file.as_deref();
-    let code = code.map(|file| read(file, environment)).transpose()?;
+    let code = arguments
+        .file
+        .as_deref()
+        .map(|file| read(file, environment))
+        .transpose()?;
     let mut config = load_configuration(config, environment)?.config;
     choose_toolbox(&mut config, arguments.toolbox.as_deref())?;
     config.tool_mode = ToolMode::Proxy;
@@ -110,6 +113,7 @@ pub(super) fn run(
         retry: None,
         reports: CallReports::default(),
     };
+    config.purpose = Purpose::Call;
     let limit = Duration::from_secs(arguments.timeout);
     let report = with_workbench(config, async |workbench| {
         let run = run_script(&workbench, &code, limit, &context);

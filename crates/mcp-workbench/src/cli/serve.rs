@@ -47,6 +47,10 @@ const ON_A_TERMINAL: &str = "waiting for an MCP client on stdin; clients start t
   hint: `mcp-workbench demo` shows a session, `mcp-workbench init` writes a configuration, `mcp-workbench --help` lists \
  the commands";
 
+/// Printed when a user starts the workbench on a terminal and there is no usable configuration.
+const ON_A_TERMINAL_WITHOUT_CONFIGURATION: &str = "without a command, mcp-workbench waits for an MCP client on stdin, and \
+needs a configuration for that; `mcp-workbench --help` lists the commands";
+
 /// Arguments of `serve`.
 #[derive(Args)]
 pub(super) struct ServeArguments {
@@ -81,7 +85,11 @@ pub(super) fn run_stdio(
     client: Option<String>,
     environment: &Environment,
 ) -> CommandResult {
-    let loaded = load(config, environment)?;
+    let loaded = load(config, environment).inspect_err(|_| {
+        if io::stdin().is_terminal() {
+            output::remark(ON_A_TERMINAL_WITHOUT_CONFIGURATION);
+        }
+    })?;
     let part = ServedPart {
         client,
         native: None,

@@ -14,10 +14,10 @@ const SYNONYMS: &[(&[&str], &[&str])] = &[
     (&["version"], &["--version"]),
     (&["validate", "verify", "lint"], &["check"]),
     (
-        &["status", "ps", "health"],
+        &["status", "ps", "health", "servers"],
         &["list", "doctor", "auth status"],
     ),
-    (&["run", "start"], &["serve"]),
+    (&["start"], &["serve"]),
     (&["test"], &["doctor"]),
     (&["tools"], &["list --tools"]),
     (&["setup"], &["init"]),
@@ -34,6 +34,7 @@ pub(super) fn with_suggestion(mut error: clap::Error) -> clap::Error {
         _ => return error,
     };
     error.remove(ContextKind::SuggestedSubcommand);
+    error.remove(ContextKind::Suggested);
     if let Some(tip) = suggestion(&word) {
         let tips = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
         error.insert(ContextKind::Suggested, tips);

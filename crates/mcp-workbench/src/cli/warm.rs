@@ -62,7 +62,7 @@ pub(super) fn run(
         let not_cached = handle.and_then(|handle| handle.not_cached());
         WarmedServer::of(probed, not_cached.as_deref())
     });
-    let report = Report {
+    let report = WarmReport {
         file,
         servers: servers.collect(),
         place: cache.folder().map(|it| (it.to_owned(), cache.size())),
@@ -112,7 +112,7 @@ struct WarmedServer {
 }
 
 /// The results of all servers.
-struct Report {
+struct WarmReport {
     file: PathBuf,
     servers: Vec<WarmedServer>,
     /// The cache folder and its size.
@@ -158,7 +158,7 @@ impl WarmedServer {
     }
 }
 
-impl Report {
+impl WarmReport {
     /// Formats the report: one line per server, then the totals.
     fn render(&self, style: OutputStyle) -> String {
         let mut text: String = self.servers.iter().map(|it| it.render(style)).collect();
@@ -192,7 +192,7 @@ impl Report {
             server: &it.server,
             tools: it.tools,
             milliseconds: it.took.as_millis(),
-            kept: it.cached.is_ok(),
+            cached: it.cached.is_ok(),
             error: it.cached.as_ref().err().map(String::as_str),
         });
         ReportDocument {
@@ -224,7 +224,9 @@ struct ServerDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<usize>,
     milliseconds: u128,
-    kept: bool,
+    /// Under the name that it had in 1.0.0.
+    #[serde(rename = "kept")]
+    cached: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
 }

@@ -7,6 +7,7 @@ use super::{
     document,
     identity::{Identity, identity},
     read::ClientEntry,
+    restrictions::Restrictions,
     table::client,
     translate::{ParsedEntry, translate_own},
 };
@@ -19,6 +20,17 @@ pub(crate) struct OwnServer {
     /// Its identity; `None` if the entry is invalid.
     pub identity: Option<Identity>,
     pub disabled: bool,
+    /// The tool restrictions that a client can have too; `None` if the entry has filters of its own.
+    pub restrictions: Option<Restrictions>,
+}
+
+impl OwnServer {
+    /// Returns true if a client's entry of this server allows fewer tools. Filters of the workbench are the user's own
+    /// decision, so nothing is compared with them.
+    pub(crate) fn allows_more_than(&self, entry: &Value) -> bool {
+        let own = self.restrictions.as_ref();
+        own.is_some_and(|own| Restrictions::of(entry).is_stricter_than(own))
+    }
 }
 
 /// Returns the servers in the text of a configuration, in order; none if the text is invalid.
@@ -51,6 +63,10 @@ fn own_server(toolbox: &str, name: String, entry: &Value) -> OwnServer {
         toolbox: toolbox.to_owned(),
         name,
         identity: translated.as_ref().and_then(identity),
+        restrictions: translated
+            .as_ref()
+            .filter(|_| entry.get("toolFilters").is_none())
+            .map(Restrictions::of),
         disabled: translated.is_some_and(|entry| entry.get("disabled").is_some()),
     }
 }
@@ -75,6 +91,7 @@ mod tests {
         let server = |name: &str, entry: Option<Value>, disabled: bool| OwnServer {
             toolbox: "t".to_owned(),
             name: name.to_owned(),
+            restrictions: entry.as_ref().map(Restrictions::of),
             identity: entry.map(|entry| identity(&entry).unwrap()),
             disabled,
         };

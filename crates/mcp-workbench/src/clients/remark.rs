@@ -28,6 +28,8 @@ pub enum Remark {
     NotInherited { variables: Vec<String> },
     /// Two clients allow different tools of this server. The entry allows those that both allow.
     StricterTools,
+    /// The server is in the configuration already, and this client allows fewer tools of it.
+    FewerToolsIn { client: &'static str },
     /// The working directory is set, because the server used it in the client.
     WorksIn { directory: String },
 }
@@ -51,6 +53,7 @@ impl Remark {
             Self::FromProject => "from_project",
             Self::NotInherited { .. } => "not_inherited",
             Self::StricterTools => "stricter_tools",
+            Self::FewerToolsIn { .. } => "fewer_tools_in_client",
             Self::WorksIn { .. } => "works_in",
         }
     }
@@ -101,6 +104,11 @@ impl fmt::Display for Remark {
                 f,
                 "its entries allow different tools; only the tools that all of them allow are imported \
                  (`includeTools`, `disabledTools`)"
+            ),
+            Self::FewerToolsIn { client } => write!(
+                f,
+                "{client} allows fewer tools of it than the configuration, which stays as it is; copy `includeTools` and \
+                 `disabledTools` from there to keep that"
             ),
             Self::WorksIn { directory } => {
                 write!(

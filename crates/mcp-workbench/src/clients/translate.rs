@@ -32,7 +32,7 @@ pub struct ImportedEntry {
 
 /// The kind of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum EntryKind {
     Program,
     Remote { old_transport: bool },
 }
@@ -66,15 +66,15 @@ fn translate_from(
         remarks: Vec::new(),
     };
     match kind {
-        Kind::Program => translation.program(fields),
-        Kind::Remote { old_transport } => translation.remote(fields, old_transport),
+        EntryKind::Program => translation.program(fields),
+        EntryKind::Remote { old_transport } => translation.remote(fields, old_transport),
     }
     translation.filters(fields);
     ParsedEntry::Server(translation.finish(fields.is_disabled()))
 }
 
 /// Returns the kind of an entry: the declared one, or else the one that its keys imply. `None` if it is unknown.
-fn kind(client: &Client, fields: Fields<'_>) -> Option<Kind> {
+fn kind(client: &Client, fields: Fields<'_>) -> Option<EntryKind> {
     let url = fields.url().map(|(_, key)| key);
     let said = fields.text(&["type", "transport", "transportType"]);
     let folded: Option<String> = said.map(|word| {
@@ -84,17 +84,17 @@ fn kind(client: &Client, fields: Fields<'_>) -> Option<Kind> {
     });
     let program = fields.words().is_some();
     match folded.as_deref() {
-        Some("stdio" | "local") => program.then_some(Kind::Program),
-        Some("sse" | "httpsse") => url.map(|_| Kind::Remote {
+        Some("stdio" | "local") => program.then_some(EntryKind::Program),
+        Some("sse" | "httpsse") => url.map(|_| EntryKind::Remote {
             old_transport: true,
         }),
         Some("http" | "https" | "streamablehttp" | "httpstream" | "streamable" | "remote") => url
-            .map(|_| Kind::Remote {
+            .map(|_| EntryKind::Remote {
                 old_transport: false,
             }),
         Some(_) => None,
-        None if program => Some(Kind::Program),
-        None => url.map(|key| Kind::Remote {
+        None if program => Some(EntryKind::Program),
+        None => url.map(|key| EntryKind::Remote {
             // Gemini reads `url` as SSE, and `httpUrl` as streamable HTTP.
             old_transport: client.name == ClientName::Gemini && key == "url",
         }),

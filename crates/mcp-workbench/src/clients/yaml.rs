@@ -45,20 +45,20 @@ struct Builder {
 
 struct Collection {
     anchor: usize,
-    kind: Kind,
+    kind: NodeKind,
 }
 
-enum Kind {
+enum NodeKind {
     Sequence(Vec<Value>),
     Mapping {
         members: Map<String, Value>,
         /// The members of `<<` entries. A mapping's own members win over them, wherever they are.
         merged: Vec<Map<String, Value>>,
-        key: Option<Key>,
+        key: Option<YamlKey>,
     },
 }
 
-enum Key {
+enum YamlKey {
     Name(String),
     Merge,
 }
@@ -75,10 +75,10 @@ impl Builder {
                 self.values = self.values.saturating_add(count(&value));
                 self.value(value)
             }
-            Event::SequenceStart(anchor, _) => self.begin(anchor, Kind::Sequence(Vec::new())),
+            Event::SequenceStart(anchor, _) => self.begin(anchor, NodeKind::Sequence(Vec::new())),
             Event::MappingStart(anchor, _) => self.begin(
                 anchor,
-                Kind::Mapping {
+                NodeKind::Mapping {
                     members: Map::new(),
                     merged: Vec::new(),
                     key: None,
@@ -89,12 +89,12 @@ impl Builder {
         }
     }
 
-    fn begin(&mut self, anchor: usize, kind: Kind) -> Result<(), Refused> {
+    fn begin(&mut self, anchor: usize, kind: NodeKind) -> Result<(), Refused> {
         // JSON has no collections as keys.
         let is_key = matches!(
             self.open.last(),
             Some(Collection {
-                kind: Kind::Mapping { key: None, .. },
+                kind: NodeKind::Mapping { key: None, .. },
                 ..
             })
         );
@@ -108,8 +108,8 @@ impl Builder {
     fn end(&mut self) -> Result<(), Refused> {
         let Collection { anchor, kind } = self.open.pop().ok_or(Refused)?;
         let value = match kind {
-            Kind::Sequence(items) => Value::Array(items),
-            Kind::Mapping {
+            NodeKind::Sequence(items) => Value::Array(items),
+            NodeKind::Mapping {
                 mut members,
                 merged,
                 ..
@@ -132,15 +132,15 @@ impl Builder {
     ) -> Result<(), Refused> {
         let is_plain = style == ScalarStyle::Plain;
         if let Some(Collection {
-            kind: Kind::Mapping { key, .. },
+            kind: NodeKind::Mapping { key, .. },
             ..
         }) = self.open.last_mut()
             && key.is_none()
         {
             *key = Some(if is_plain && text == "<<" {
-                Key::Merge
+                YamlKey::Merge
             } else {
-                Key::Name(text.to_owned())
+                YamlKey::Name(text.to_owned())
             });
             return Ok(());
         }
@@ -169,15 +169,15 @@ impl Builder {
         }
         match self.open.last_mut().map(|it| &mut it.kind) {
             None => self.document = Some(value),
-            Some(Kind::Sequence(items)) => items.push(value),
-            Some(Kind::Mapping {
+            Some(NodeKind::Sequence(items)) => items.push(value),
+            Some(NodeKind::Mapping {
                 members,
                 merged,
                 key,
             }) => match key.take().ok_or(Refused)? {
-                Key::Merge => merged.extend(mappings(value)?),
-                Key::Name(name) if members.contains_key(&name) => return Err(Refused),
-                Key::Name(name) => {
+                YamlKey::Merge => merged.extend(mappings(value)?),
+                YamlKey::Name(name) if members.contains_key(&name) => return Err(Refused),
+                YamlKey::Name(name) => {
                     members.insert(name, value);
                 }
             },

@@ -64,8 +64,11 @@ fn unknown_remedy(near: Option<&str>, known: &[String]) -> String {
     if known.is_empty() {
         return "it has no `clients`".to_owned();
     }
-    let names = known.iter().map(|it| format!("`{}`", visible(it)));
-    let names = names.collect::<Vec<_>>().join(", ");
+    let names = known
+        .iter()
+        .map(|it| format!("`{}`", visible(it)))
+        .collect::<Vec<_>>()
+        .join(", ");
     match near {
         Some(near) => format!("did you mean `{}`? Its clients are {names}", visible(near)),
         None => format!("its clients are {names}"),
@@ -94,19 +97,21 @@ pub(crate) fn as_client(config: Config, name: &str) -> Result<Config, ClientErro
             toolbox: toolbox.clone(),
         });
     }
-    let toolboxes = config.toolboxes.iter();
-    let toolboxes = toolboxes.filter(|(toolbox, _)| is_its_own(toolbox));
-    let toolboxes = toolboxes.map(|(toolbox, all)| {
-        let servers = all.servers.iter().map(|(server, entry)| {
-            let entry = narrowed(entry, name, client);
-            (server.clone(), Arc::new(entry))
+    let toolboxes = config
+        .toolboxes
+        .iter()
+        .filter(|(toolbox, _)| is_its_own(toolbox))
+        .map(|(toolbox, all)| {
+            let servers = all.servers.iter().map(|(server, entry)| {
+                let entry = narrowed(entry, name, client);
+                (server.clone(), Arc::new(entry))
+            });
+            let narrowed = Toolbox {
+                servers: servers.collect(),
+                ..Toolbox::clone(all)
+            };
+            (toolbox.clone(), Arc::new(narrowed))
         });
-        let narrowed = Toolbox {
-            servers: servers.collect(),
-            ..Toolbox::clone(all)
-        };
-        (toolbox.clone(), Arc::new(narrowed))
-    });
     Ok(Config {
         toolboxes: toolboxes.collect(),
         limits: client.limits,

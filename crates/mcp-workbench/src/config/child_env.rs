@@ -151,7 +151,11 @@ impl ChildEnvironment {
         let inherited = self.inherited.iter().cloned();
         let own = self.own.iter();
         Ok(inherited
-            .chain(from_file.into_iter().map(os_pair))
+            .chain(
+                from_file
+                    .into_iter()
+                    .map(|(name, value)| (name.into(), value.into())),
+            )
             .chain(own.map(|(name, value)| (name.into(), value.into())))
             .collect())
     }
@@ -221,10 +225,6 @@ fn read_file(path: &Path) -> Result<Vec<(String, String)>, EnvFileError> {
         line,
         fault,
     })
-}
-
-fn os_pair((name, value): (String, String)) -> (OsString, OsString) {
-    (name.into(), value.into())
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ pub enum KeyFault {
     #[error("unknown key `{key}`")]
     Unknown {
         key: String,
-        scope: Scope,
+        scope: KeyScope,
         /// A similar known key.
         near: Option<&'static str>,
     },
@@ -163,7 +163,7 @@ pub enum ValueFault {
     #[error("this needs `{key}`")]
     Needs { key: &'static str },
     /// An invalid address of a store, which may contain a password.
-    #[error("not the URL of a Redis")]
+    #[error("not a Redis URL")]
     StoreUrl,
     /// Credentials of users that contradict something.
     #[error(transparent)]
@@ -199,10 +199,13 @@ pub enum PerUserFault {
     /// Tokens of users are stored encrypted, so they need a key.
     #[error("the credentials of users cannot be stored without `seal`")]
     NoSeal,
-    #[error("`exchange` has no user without `\"per\": \"user\"`")]
+    #[error("`exchange` needs `\"per\": \"user\"`")]
     ExchangeWithoutUser,
     #[error("`exchange` needs `clientId` and `clientSecret` in `auth`")]
     ExchangeWithoutClient,
+    /// An assertion about a user is taken from a client that the other authorization server knows.
+    #[error("`exchange` with another `issuer` than `auth` needs `clientId`")]
+    AssertionWithoutClient,
 }
 
 /// A fault in the choice of a transport.
@@ -256,7 +259,7 @@ pub enum ReferenceFault {
 
 /// An object of the file, for the list of its keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum KeyScope {
     File,
     Toolbox,
     /// An entry of `clients`.
@@ -286,7 +289,7 @@ impl Fault {
         match self {
             Self::Key(
                 KeyFault::Unknown {
-                    scope: Scope::Server | Scope::OAuth,
+                    scope: KeyScope::Server | KeyScope::OAuth,
                     ..
                 }
                 | KeyFault::SpeltTwice { .. }

@@ -7,7 +7,7 @@ use super::glob::Glob;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolFilters {
     /// `toolFilters`; `None` if the entry has none.
-    patterns: Option<Vec<Entry>>,
+    patterns: Option<Vec<FilterEntry>>,
     /// `includeTools`, exact names; `None` if the entry has none.
     included: Option<Vec<String>>,
     /// `excludeTools` and `disabledTools`, exact names.
@@ -16,7 +16,7 @@ pub struct ToolFilters {
 
 /// One entry of `toolFilters`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
+struct FilterEntry {
     written: String,
     effect: Effect,
     glob: Glob,
@@ -37,7 +37,7 @@ impl ToolFilters {
         excluded: Vec<String>,
     ) -> Self {
         Self {
-            patterns: patterns.map(|entries| entries.into_iter().map(Entry::new).collect()),
+            patterns: patterns.map(|entries| entries.into_iter().map(FilterEntry::new).collect()),
             included,
             excluded,
         }
@@ -86,7 +86,7 @@ impl ToolFilters {
     }
 }
 
-impl Entry {
+impl FilterEntry {
     fn new(written: String) -> Self {
         let (effect, pattern) = match written.strip_prefix('!') {
             Some(pattern) => (Effect::TakeAway, pattern),

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use ident::ServerIdentifier;
 
 use super::Config;
-use crate::visible::visible;
+use crate::visible::{is_unseen, visible_word};
 
 /// The command line of the program for one configuration. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -43,8 +43,7 @@ impl Invocation {
         tool: Option<&str>,
     ) -> String {
         let names = [place.toolbox.as_str(), place.server.as_str()];
-        let names = names.into_iter().chain(tool).map(quoted);
-        let names: Vec<String> = names.collect();
+        let names: Vec<String> = names.into_iter().chain(tool).map(quoted).collect();
         self.command(&format!("{words} {}", names.join(" ")))
     }
 }
@@ -52,10 +51,11 @@ impl Invocation {
 /// Quotes a word for a shell.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |it: char| it.is_alphanumeric() || "-_./:@+=,%".contains(it);
-    if !word.is_empty() && word.chars().all(plain) {
+    // Hangul fillers are letters without a visible form.
+    if !word.is_empty() && word.chars().all(|it| plain(it) && !is_unseen(it)) {
         return word.to_owned();
     }
-    format!("'{}'", visible(word).replace('\'', "'\\''"))
+    format!("'{}'", visible_word(word).replace('\'', "'\\''"))
 }
 
 #[cfg(test)]
@@ -78,6 +78,10 @@ mod tests {
         assert_eq!(
             about(None, ("my dev", "it's"), Some("a;b")),
             r"mcp-workbench trust diff 'my dev' 'it'\''s' 'a;b'"
+        );
+        assert_eq!(
+            about(None, ("dev", "g\u{3164}h"), Some("dele\u{AD}te")),
+            "mcp-workbench trust diff dev 'g⟦U+3164⟧h' 'dele⟦U+00AD⟧te'"
         );
         assert_eq!(
             about(Some("/home/me/a b.json"), ("dev", "gh"), None),

@@ -106,8 +106,9 @@ impl Server {
     pub fn literal_secrets(&self) -> Vec<LiteralPlace> {
         match &self.transport {
             Transport::Stdio(launch) => {
-                let arguments = secret_arguments(&launch.args_as_written);
-                let arguments = arguments.into_iter().map(LiteralPlace::Argument);
+                let arguments = secret_arguments(&launch.args_as_written)
+                    .into_iter()
+                    .map(LiteralPlace::Argument);
                 let own = launch.environment.own.iter();
                 let variables = own
                     .filter(|(name, value)| is_literal_secret(name, value, &launch.secrets))
@@ -119,10 +120,13 @@ impl Server {
                 let headers = headers
                     .filter(|(name, value)| is_literal_secret(name, value, &endpoint.secrets))
                     .map(|(name, _)| LiteralPlace::Header(name.clone()));
-                let oauth = endpoint.oauth.literals().iter();
-                let oauth = oauth.map(|key| LiteralPlace::OAuth((*key).to_owned()));
-                let url = is_secret_url(&endpoint.url, &endpoint.secrets);
-                let url = url.then_some(LiteralPlace::Url);
+                let oauth = endpoint
+                    .oauth
+                    .literals()
+                    .iter()
+                    .map(|key| LiteralPlace::OAuth((*key).to_owned()));
+                let url =
+                    is_secret_url(&endpoint.url, &endpoint.secrets).then_some(LiteralPlace::Url);
                 headers.chain(oauth).chain(url).collect()
             }
             Transport::Unset(_) => Vec::new(),
@@ -219,8 +223,10 @@ fn collect(value: &Value, found: &mut Secrets) {
             }
         }
         Value::Array(elements) => {
-            let texts = elements.iter().map(|it| it.as_str().unwrap_or_default());
-            let texts: Vec<&str> = texts.collect();
+            let texts: Vec<&str> = elements
+                .iter()
+                .map(|it| it.as_str().unwrap_or_default())
+                .collect();
             for index in secret_arguments(&texts) {
                 add_written(texts[index], found);
             }
@@ -252,24 +258,26 @@ fn secret_members(members: &Value) -> impl Iterator<Item = String> {
 /// Returns the arguments that are a credential, by themselves or because they follow an option that names one.
 pub(super) fn secret_arguments(arguments: &[impl AsRef<str>]) -> Vec<usize> {
     let secrets = Secrets::default();
-    let found = named_arguments(arguments).into_iter();
-    let found = found.filter(|(_, name, value)| {
-        // An argument may be a whole header: `--header "Authorization: …"`.
-        let header = value.split_once(':').unwrap_or_default();
-        is_literal_secret(name, value, &secrets)
-            || is_literal_secret(header.0, header.1, &secrets)
-            || is_secret_url(value, &secrets)
-    });
+    let found = named_arguments(arguments)
+        .into_iter()
+        .filter(|(_, name, value)| {
+            // An argument may be a whole header: `--header "Authorization: …"`.
+            let header = value.split_once(':').unwrap_or_default();
+            is_literal_secret(name, value, &secrets)
+                || is_literal_secret(header.0, header.1, &secrets)
+                || is_secret_url(value, &secrets)
+        });
     found.map(|(index, ..)| index).collect()
 }
 
 /// Returns the arguments whose option or variable names a credential, whatever their value.
 pub(super) fn arguments_for_secrets(arguments: &[impl AsRef<str>]) -> Vec<usize> {
-    let found = named_arguments(arguments).into_iter();
-    let found = found.filter(|(_, name, value)| {
-        let header = value.split_once(':').unwrap_or_default().0;
-        (names_secret(name) || names_secret(header)) && !is_path(value)
-    });
+    let found = named_arguments(arguments)
+        .into_iter()
+        .filter(|(_, name, value)| {
+            let header = value.split_once(':').unwrap_or_default().0;
+            (names_secret(name) || names_secret(header)) && !is_path(value)
+        });
     found.map(|(index, ..)| index).collect()
 }
 

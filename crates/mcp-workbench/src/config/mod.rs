@@ -74,6 +74,6 @@ pub(crate) use schema::JSON_SCHEMA;
 pub(crate) use secrets::{REDACTED, Secrets};
 pub(crate) use sharing::{NotShared, not_shared};
 pub(crate) use sources::MissingValue;
-pub(crate) use store::StoreAddress;
+pub(crate) use store::{SentinelAddress, StoreAddress};
 pub(crate) use watch::{FileWatch, Fingerprint, wait_for_writer};
 pub(crate) use written_entry::WrittenEntry;

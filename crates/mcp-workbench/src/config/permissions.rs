@@ -45,13 +45,18 @@ impl Permissions {
     /// `*` is never returned.
     pub fn unmatched<'a, 'b>(&'a self, tools: impl Iterator<Item = &'b str>) -> Vec<&'a str> {
         let tools: Vec<&str> = tools.collect();
-        let rules = self.allow.iter().flatten().chain(&self.ask);
-        let rules = rules.chain(&self.deny).chain(self.code.iter().flatten());
+        let rules = self
+            .allow
+            .iter()
+            .flatten()
+            .chain(&self.ask)
+            .chain(&self.deny)
+            .chain(self.code.iter().flatten());
         let unmatched = rules.filter(|rule| match &rule.target {
-            Target::Name(glob) => {
+            RuleTarget::Name(glob) => {
                 !glob.is_everything() && !tools.iter().any(|tool| glob.matches(tool))
             }
-            Target::Hint(_) => false,
+            RuleTarget::Hint(_) => false,
         });
         unmatched.map(PermissionRule::written).collect()
     }
@@ -61,12 +66,12 @@ impl Permissions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionRule {
     written: String,
-    target: Target,
+    target: RuleTarget,
 }
 
 /// The tools that a rule applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Target {
+enum RuleTarget {
     Name(Glob),
     /// Tools with this hint of their server.
     Hint(ToolHint),
@@ -82,8 +87,8 @@ pub enum ToolHint {
 impl PermissionRule {
     pub fn new(written: &str) -> Result<Self, ValueFault> {
         let target = match written {
-            "@readOnly" => Target::Hint(ToolHint::ReadOnly),
-            "@destructive" => Target::Hint(ToolHint::Destructive),
+            "@readOnly" => RuleTarget::Hint(ToolHint::ReadOnly),
+            "@destructive" => RuleTarget::Hint(ToolHint::Destructive),
             word if word.starts_with(MARK) => {
                 return Err(ValueFault::UnknownWord {
                     near: nearest(word, WORDS.iter().copied()),
@@ -98,7 +103,7 @@ impl PermissionRule {
             }
             name => {
                 let escaped = name.strip_prefix('\\').filter(|it| it.starts_with(MARK));
-                Target::Name(Glob::new(escaped.unwrap_or(name)))
+                RuleTarget::Name(Glob::new(escaped.unwrap_or(name)))
             }
         };
         Ok(Self {
@@ -114,8 +119,8 @@ impl PermissionRule {
     /// Returns whether the rule applies to a tool with this name and these hints.
     pub fn matches(&self, tool: &str, holds: impl Fn(ToolHint) -> bool) -> bool {
         match &self.target {
-            Target::Name(glob) => glob.matches(tool),
-            Target::Hint(hint) => holds(*hint),
+            RuleTarget::Name(glob) => glob.matches(tool),
+            RuleTarget::Hint(hint) => holds(*hint),
         }
     }
 }

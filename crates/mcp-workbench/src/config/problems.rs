@@ -4,7 +4,8 @@
 use std::{error::Error, fmt, path::Path, sync::Arc};
 
 pub(crate) use super::faults::{
-    Fault, KeyFault, PerUserFault, ReferenceFault, Scope, SealKeyFault, TransportFault, ValueFault,
+    Fault, KeyFault, KeyScope, PerUserFault, ReferenceFault, SealKeyFault, TransportFault,
+    ValueFault,
 };
 
 /// The severity of a problem.

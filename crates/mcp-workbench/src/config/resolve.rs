@@ -37,7 +37,7 @@ use super::{
         Transport,
     },
     secrets::Secrets,
-    transport::{self, Hints, Kind},
+    transport::{self, Hints, TransportKind},
     written_entry::{WrittenEntry, arguments_as_written, env_as_written},
 };
 use crate::era::Era;
@@ -222,16 +222,18 @@ impl Resolver<'_> {
         let remote = self.remote(&mut variables, raw);
         let filters = self.filters(&mut variables, raw);
         let result_select = self.result_select(&mut variables, raw);
-        let permissions = raw.permissions.as_ref();
-        let permissions = permissions.map(|it| self.permissions(&mut variables, it));
+        let permissions = raw
+            .permissions
+            .as_ref()
+            .map(|it| self.permissions(&mut variables, it));
         let kind = self.kind(&mut variables, raw);
         let transport = if variables.unset.is_empty() {
             match kind? {
-                Kind::Stdio => Transport::Stdio(StdioLaunch {
+                TransportKind::Stdio => Transport::Stdio(StdioLaunch {
                     secrets: variables.secrets,
                     ..stdio
                 }),
-                Kind::Remote(protocol) => Transport::Remote(RemoteEndpoint {
+                TransportKind::Remote(protocol) => Transport::Remote(RemoteEndpoint {
                     secrets: variables.secrets,
                     protocol,
                     ..remote
@@ -315,7 +317,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn kind(&mut self, variables: &mut EntryVariables, raw: &RawServer) -> Option<Kind> {
+    fn kind(&mut self, variables: &mut EntryVariables, raw: &RawServer) -> Option<TransportKind> {
         let kind = raw.kind.as_ref().map(|text| self.text(variables, text));
         let transport = raw
             .transport

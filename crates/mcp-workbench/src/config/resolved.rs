@@ -97,6 +97,8 @@ pub enum Selecting {
 pub enum Purpose {
     #[default]
     Use,
+    /// A call from a shell, which declares fewer capabilities than clients do. Servers may list fewer tools to it.
+    Call,
     /// A review by `trust`, which also shows tools that may not be offered.
     Review,
 }

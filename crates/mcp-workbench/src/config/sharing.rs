@@ -137,8 +137,9 @@ fn different_variables(
             .collect()
     };
     let (inherited, own) = ([one, other].map(inherited), [one, other].map(own));
-    let differ = inherited[0].symmetric_difference(&inherited[1]);
-    let differ = differ.chain(own[0].symmetric_difference(&own[1]));
+    let differ = inherited[0]
+        .symmetric_difference(&inherited[1])
+        .chain(own[0].symmetric_difference(&own[1]));
     let names: BTreeSet<String> = differ
         .map(|(name, _)| name.to_string_lossy().into_owned())
         .collect();
@@ -170,8 +171,10 @@ impl Environment {
             Transport::Stdio(launch) => Some(launch),
             Transport::Remote(_) | Transport::Unset(_) => None,
         });
-        let inherited = launches.flat_map(|launch| &launch.environment.inherited);
-        let inherited: BTreeSet<&OsStr> = inherited.map(|(name, _)| name.as_os_str()).collect();
+        let inherited: BTreeSet<&OsStr> = launches
+            .flat_map(|launch| &launch.environment.inherited)
+            .map(|(name, _)| name.as_os_str())
+            .collect();
         let is_named = |name: &OsStr| {
             let mut named = loaded.variables.iter();
             named.any(|it| same_variable(name, it))

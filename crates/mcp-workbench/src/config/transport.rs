@@ -11,7 +11,7 @@ const WORDS: &[&str] = &["stdio", "http", "sse", "streamable-http", "local", "re
 
 /// A kind of transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TransportKind {
     Stdio,
     Remote(RemoteProtocol),
 }
@@ -28,18 +28,18 @@ pub(super) struct Hints<'a> {
 }
 
 /// Decides the transport of a server.
-pub(super) fn decide(hints: Hints<'_>) -> Result<Kind, Fault> {
+pub(super) fn decide(hints: Hints<'_>) -> Result<TransportKind, Fault> {
     let Some((word, kind)) = named(hints)? else {
         return match (hints.has_command, hints.has_url) {
-            (true, false) => Ok(Kind::Stdio),
-            (false, true) => Ok(Kind::Remote(RemoteProtocol::Http)),
+            (true, false) => Ok(TransportKind::Stdio),
+            (false, true) => Ok(TransportKind::Remote(RemoteProtocol::Http)),
             (true, true) => Err(TransportFault::Both.into()),
             (false, false) => Err(TransportFault::Neither.into()),
         };
     };
     let (present, key) = match kind {
-        Kind::Stdio => (hints.has_command, "command"),
-        Kind::Remote(_) => (hints.has_url, "url"),
+        TransportKind::Stdio => (hints.has_command, "command"),
+        TransportKind::Remote(_) => (hints.has_url, "url"),
     };
     if present {
         Ok(kind)
@@ -50,14 +50,15 @@ pub(super) fn decide(hints: Hints<'_>) -> Result<Kind, Fault> {
 }
 
 /// Returns the transport that the entry names. The more specific of two words counts.
-fn named(hints: Hints<'_>) -> Result<Option<(&str, Kind)>, Fault> {
+fn named(hints: Hints<'_>) -> Result<Option<(&str, TransportKind)>, Fault> {
     let read = |word: Option<&'_ str>| word.map(kind_of).transpose();
     match (read(hints.kind)?, read(hints.transport)?) {
         (Some(kind), Some(transport)) => match (kind, transport) {
-            (Kind::Stdio, Kind::Stdio) | (Kind::Remote(RemoteProtocol::Sse), Kind::Remote(_)) => {
+            (TransportKind::Stdio, TransportKind::Stdio)
+            | (TransportKind::Remote(RemoteProtocol::Sse), TransportKind::Remote(_)) => {
                 Ok(hints.kind.map(|word| (word, kind)))
             }
-            (Kind::Remote(RemoteProtocol::Http), Kind::Remote(_)) => {
+            (TransportKind::Remote(RemoteProtocol::Http), TransportKind::Remote(_)) => {
                 Ok(hints.transport.map(|word| (word, transport)))
             }
             _ => Err(TransportFault::Contradiction {
@@ -73,18 +74,18 @@ fn named(hints: Hints<'_>) -> Result<Option<(&str, Kind)>, Fault> {
 }
 
 /// Returns the transport for a word. Clients differ in case and separators.
-fn kind_of(word: &str) -> Result<Kind, Fault> {
+fn kind_of(word: &str) -> Result<TransportKind, Fault> {
     let folded: String = word
         .chars()
         .filter(char::is_ascii_alphanumeric)
         .map(|letter| letter.to_ascii_lowercase())
         .collect();
     match folded.as_str() {
-        "stdio" | "local" => Ok(Kind::Stdio),
+        "stdio" | "local" => Ok(TransportKind::Stdio),
         "http" | "https" | "streamablehttp" | "httpstream" | "streamable" | "remote" => {
-            Ok(Kind::Remote(RemoteProtocol::Http))
+            Ok(TransportKind::Remote(RemoteProtocol::Http))
         }
-        "sse" | "httpsse" => Ok(Kind::Remote(RemoteProtocol::Sse)),
+        "sse" | "httpsse" => Ok(TransportKind::Remote(RemoteProtocol::Sse)),
         "ws" | "websocket" => Err(ValueFault::NotAvailable {
             word: word.into(),
             instead: WORDS,
@@ -113,8 +114,8 @@ pub(super) fn is_http_url(url: &str) -> bool {
 mod tests {
     use super::*;
 
-    const HTTP: Kind = Kind::Remote(RemoteProtocol::Http);
-    const SSE: Kind = Kind::Remote(RemoteProtocol::Sse);
+    const HTTP: TransportKind = TransportKind::Remote(RemoteProtocol::Http);
+    const SSE: TransportKind = TransportKind::Remote(RemoteProtocol::Sse);
 
     fn hints<'a>(kind: &'a str, transport: &'a str, keys: &str) -> Hints<'a> {
         Hints {
@@ -128,10 +129,10 @@ mod tests {
     #[test]
     fn the_transport_follows_from_the_entry() {
         let cases = [
-            ("", "", "c", Kind::Stdio),
+            ("", "", "c", TransportKind::Stdio),
             ("", "", "u", HTTP),
-            ("stdio", "", "cu", Kind::Stdio),
-            ("local", "", "c", Kind::Stdio),
+            ("stdio", "", "cu", TransportKind::Stdio),
+            ("local", "", "c", TransportKind::Stdio),
             ("http", "", "cu", HTTP),
             ("remote", "", "u", HTTP),
             ("sse", "", "u", SSE),
@@ -139,10 +140,10 @@ mod tests {
             ("streamable_http", "", "u", HTTP),
             ("streamableHttp", "", "u", HTTP),
             ("", "sse", "u", SSE),
-            ("", "stdio", "c", Kind::Stdio),
+            ("", "stdio", "c", TransportKind::Stdio),
             ("remote", "sse", "u", SSE),
             ("sse", "http", "u", SSE),
-            ("stdio", "stdio", "c", Kind::Stdio),
+            ("stdio", "stdio", "c", TransportKind::Stdio),
         ];
         for (kind, transport, keys, expected) in cases {
             assert_eq!(

@@ -70,8 +70,11 @@ pub(super) fn arguments_as_written(raw: &RawServer) -> Vec<String> {
 
 /// Returns the values of `env` as written.
 pub(super) fn env_as_written(raw: &RawServer) -> IndexMap<String, String> {
-    let members = raw.env.iter().flatten();
-    let members = members.map(|(name, text)| (name.clone(), text.written.clone()));
+    let members = raw
+        .env
+        .iter()
+        .flatten()
+        .map(|(name, text)| (name.clone(), text.written.clone()));
     members.collect()
 }
 

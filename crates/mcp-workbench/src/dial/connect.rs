@@ -207,8 +207,9 @@ fn tcp() -> HttpConnector {
 async fn tls() -> Result<Arc<ClientConfig>, rustls::Error> {
     let provider = Arc::new(ring::default_provider());
     let given = Arc::clone(&provider);
-    let verifier = run_blocking(move || Verifier::new(given)).await;
-    let verifier = verifier.map_err(|error| rustls::Error::General(error.to_string()))??;
+    let verifier = run_blocking(move || Verifier::new(given))
+        .await
+        .map_err(|error| rustls::Error::General(error.to_string()))??;
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .dangerous()

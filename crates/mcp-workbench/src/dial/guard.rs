@@ -138,8 +138,10 @@ async fn addresses(url: &Url, lookup: Lookup) -> Result<Vec<SocketAddr>, DialFau
         Some(Host::Domain(name)) => {
             let name = name.to_owned();
             let look_up = move || (name.as_str(), port).to_socket_addrs();
-            let found = run_blocking(look_up).await.flatten();
-            let found = found.map_err(|error| DialFault::Unreachable(error.to_string()))?;
+            let found = run_blocking(look_up)
+                .await
+                .flatten()
+                .map_err(|error| DialFault::Unreachable(error.to_string()))?;
             Ok(found.collect())
         }
         None => Err(DialFault::Internal),

@@ -36,7 +36,7 @@ impl ViewId {
 
 /// The clients that may use an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum SharingScope {
     /// All clients with an equal entry.
     Everybody,
     /// The clients in one folder with an equal entry.
@@ -49,17 +49,17 @@ pub(crate) enum Scope {
 #[derive(Default)]
 pub(crate) struct Instances {
     table: Mutex<Vec<Instance>>,
-    /// Counts the servers that are kept for one client since they asked back.
-    kept: watch::Sender<u64>,
+    /// Counts the servers that are reserved for one client since they asked back.
+    reserved: watch::Sender<u64>,
 }
 
 struct Instance {
     server: WeakServer,
-    scope: Scope,
+    scope: SharingScope,
     users: BTreeSet<ViewId>,
 }
 
-/// A server that is not kept alive.
+/// A server that this entry does not keep alive.
 struct WeakServer {
     commands: mpsc::WeakUnboundedSender<Command>,
     status: watch::Receiver<Status>,
@@ -99,7 +99,7 @@ impl Instances {
     /// Returns a server of this scope whose entry fits, and records the client as its user.
     pub(super) fn join(
         &self,
-        scope: &Scope,
+        scope: &SharingScope,
         view: ViewId,
         fits: impl Fn(&Entry) -> bool,
     ) -> Option<ServerHandle> {
@@ -118,7 +118,7 @@ impl Instances {
     }
 
     /// Adds a new server with its first user.
-    pub(super) fn add(&self, server: &ServerHandle, scope: Scope, view: ViewId) {
+    pub(super) fn add(&self, server: &ServerHandle, scope: SharingScope, view: ViewId) {
         let mut table = self.table();
         table.retain(|it| it.server.upgrade().is_some());
         table.push(Instance {
@@ -160,11 +160,11 @@ impl Instances {
         table.retain(|it| it.server.upgrade().is_some());
     }
 
-    /// Records that a server asks its client something. A program cannot say whom it asks, so that it is kept for one
+    /// Records that a server asks its client something. A program cannot say whom it asks, so that it is reserved for one
     /// client, unless its entry says otherwise. Returns true the first time.
     pub(crate) fn mark_asks_back(&self, about: &About) -> bool {
         let is_new = !about.asks_back.swap(true, Ordering::Relaxed);
-        if is_new && is_kept_per_client(&about.entry(), true) {
+        if is_new && runs_per_client(&about.entry(), true) {
             self.keep_for_one(about.number);
         }
         is_new
@@ -178,24 +178,24 @@ impl Instances {
         if let Some(instance) = found
             && let Some(first) = instance.users.first()
         {
-            instance.scope = Scope::Only(*first);
+            instance.scope = SharingScope::Only(*first);
         }
         drop(table);
-        self.kept.send_modify(|count| *count += 1);
+        self.reserved.send_modify(|count| *count += 1);
     }
 
-    /// Returns a counter of the servers that are kept for one client since they asked back.
-    pub(super) fn kept(&self) -> watch::Receiver<u64> {
-        self.kept.subscribe()
+    /// Returns a counter of the servers that are reserved for one client since they asked back.
+    pub(super) fn reserved(&self) -> watch::Receiver<u64> {
+        self.reserved.subscribe()
     }
 
-    /// Returns whether a server is kept for another client.
-    pub(super) fn is_kept_for_another(&self, number: u64, view: ViewId) -> bool {
+    /// Returns whether a server is reserved for another client.
+    pub(super) fn is_reserved_for_another(&self, number: u64, view: ViewId) -> bool {
         let table = self.table();
         let mut instances = table.iter();
         instances.any(|it| {
             it.server.number() == Some(number)
-                && matches!(&it.scope, Scope::Only(only) if *only != view)
+                && matches!(&it.scope, SharingScope::Only(only) if *only != view)
         })
     }
 
@@ -206,7 +206,7 @@ impl Instances {
             Some(InstanceUse {
                 server: it.server.upgrade()?,
                 users: it.users.clone(),
-                is_shareable: !matches!(it.scope, Scope::Only(_)),
+                is_shareable: !matches!(it.scope, SharingScope::Only(_)),
             })
         });
         instances.collect()
@@ -230,22 +230,23 @@ pub(crate) fn difference(one: &Entry, other: &Entry) -> Option<NotShared> {
         return Some(NotShared::Endpoint);
     }
     let difference = not_shared(&one.server, &other.server);
-    let is_same = one.declared == other.declared || one.server.share != Share::Auto;
+    let declares_same = one.declared == other.declared && one.extensions == other.extensions;
+    let is_same = declares_same || one.server.share != Share::Auto;
     difference.or((!is_same).then_some(NotShared::Capabilities))
 }
 
 /// Returns the scope of a client's server.
-pub(super) fn scope_of(entry: &Entry, view: &View, asks_back: bool) -> Scope {
-    if !view.shares || is_kept_per_client(entry, asks_back) {
-        return Scope::Only(view.id);
+pub(super) fn scope_of(entry: &Entry, view: &View, asks_back: bool) -> SharingScope {
+    if !view.shares || runs_per_client(entry, asks_back) {
+        return SharingScope::Only(view.id);
     }
     match entry.server.share {
-        Share::Project => Scope::Folder(view.folder.clone()),
-        Share::Auto | Share::Machine | Share::Client => Scope::Everybody,
+        Share::Project => SharingScope::Folder(view.folder.clone()),
+        Share::Auto | Share::Machine | Share::Client => SharingScope::Everybody,
     }
 }
 
-fn is_kept_per_client(entry: &Entry, asks_back: bool) -> bool {
+fn runs_per_client(entry: &Entry, asks_back: bool) -> bool {
     let is_program = matches!(entry.server.transport, Transport::Stdio(_));
     match entry.server.share {
         Share::Client => true,

@@ -46,6 +46,12 @@ pub(crate) struct DeclaredExtensions {
 const MAX_EXTENSIONS: usize = 100;
 const MAX_EXTENSION_BYTES: usize = 64 * 1024;
 
+/// The maximum size of a server's instructions as JSON: that of a tool's definition.
+const MAX_INSTRUCTION_BYTES: usize = scan::MAX_DEFINITION_BYTES;
+/// The number of characters of a server's name, of its version and of its revision that are stored. They are also in the lock
+/// file.
+const MAX_NAME_CHARACTERS: usize = 200;
+
 /// A family of requests that a server may support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -79,17 +85,21 @@ impl ServerFamily {
 impl Introduction {
     /// Reads the result of `initialize`, or of `server/discover`.
     pub(crate) fn of(result: &RawJson, era: Era) -> Self {
-        let instructions = result.member("instructions");
-        let instructions = instructions.and_then(|it| Some(it.as_text()?.into_owned()));
-        let left_out = instructions.as_deref().and_then(left_out);
-        let instructions = instructions.filter(|text| !text.is_empty() && left_out.is_none());
+        let (instructions, left_out) = match result.member("instructions") {
+            Some(text) if text.as_bytes().len() > MAX_INSTRUCTION_BYTES => {
+                let kib = MAX_INSTRUCTION_BYTES / 1024;
+                (None, Some(omitted(&format!("larger than {kib} KiB"))))
+            }
+            text => scanned(text.as_ref().and_then(RawJson::as_text).as_deref()),
+        };
         let declared = result.member("capabilities");
         let capability = |name: &str| {
             let capability = declared.as_ref()?.member(name)?;
             (capability.kind() == Kind::Object).then_some(capability)
         };
-        let families = ServerFamily::ALL.into_iter();
-        let families = families.filter(|family| capability(family.capability()).is_some());
+        let families = ServerFamily::ALL
+            .into_iter()
+            .filter(|family| capability(family.capability()).is_some());
         let subscribe = capability("resources").and_then(|it| it.member("subscribe"));
         Self {
             revision: revision(result, era),
@@ -143,9 +153,11 @@ impl DeclaredExtensions {
 
 /// Returns the members of a capability, without tasks, as far as they are within bounds.
 fn settings(capability: Option<&RawJson>) -> IndexMap<String, String> {
-    let members = capability.and_then(RawJson::members);
-    let members = members.unwrap_or_default().into_iter();
-    let members = members.filter(|member| member.key != TASKS_EXTENSION);
+    let members = capability
+        .and_then(RawJson::members)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|member| member.key != TASKS_EXTENSION);
     let mut left = MAX_EXTENSION_BYTES;
     let members = members.take(MAX_EXTENSIONS).filter(|member| {
         let size = member.key.len() + member.value.as_bytes().len();
@@ -163,18 +175,26 @@ fn settings(capability: Option<&RawJson>) -> IndexMap<String, String> {
         .collect()
 }
 
-/// Returns the reason why the instructions are omitted, if the scanner finds something in them.
-fn left_out(instructions: &str) -> Option<String> {
-    let finding = scan::hard_in_instructions(instructions)?;
-    tracing::warn!("omitting the server's instructions: {finding}");
-    Some(format!("the server's instructions are omitted: {finding}"))
+/// Returns the instructions, or the reason why they are omitted if the scanner finds something in them.
+fn scanned(instructions: Option<&str>) -> (Option<String>, Option<String>) {
+    let text = instructions.filter(|text| !text.is_empty());
+    match text.and_then(scan::hard_in_instructions) {
+        Some(finding) => (None, Some(omitted(&finding.to_string()))),
+        None => (text.map(str::to_owned), None),
+    }
+}
+
+/// Returns the notice that the instructions are omitted, and logs it.
+fn omitted(why: &str) -> String {
+    tracing::warn!("omitting the server's instructions: {why}");
+    format!("the server's instructions are omitted: {why}")
 }
 
 /// Returns the revision of the connection: a legacy server chooses it, a modern one gets ours.
 fn revision(result: &RawJson, era: Era) -> String {
     let chosen = result.member("protocolVersion");
     match (era, chosen.as_ref().and_then(RawJson::as_text)) {
-        (Era::Legacy, Some(chosen)) => chosen.into_owned(),
+        (Era::Legacy, Some(chosen)) => cut(&chosen),
         (Era::Legacy, None) => String::new(),
         (Era::Modern, _) => MODERN_REVISION.to_owned(),
     }
@@ -189,10 +209,15 @@ fn product(result: &RawJson, era: Era) -> Option<String> {
             .and_then(|meta| meta.member(SERVER_INFO)),
     };
     let identity = identity?;
-    let part = |name: &str| Some(identity.member(name)?.as_text()?.into_owned());
+    let part = |name: &str| Some(cut(&identity.member(name)?.as_text()?));
     let name = part("name")?;
     Some(match part("version") {
         Some(version) => format!("{name} {version}"),
         None => name,
     })
+}
+
+/// Returns the part of a name that is stored.
+fn cut(name: &str) -> String {
+    name.chars().take(MAX_NAME_CHARACTERS).collect()
 }

@@ -91,8 +91,9 @@ impl Link {
     ) -> Result<Self, ConnectError> {
         match &server.transport {
             Transport::Stdio(launch) => {
-                let link = StdioLink::start(launch, &context.processes).await;
-                let link = link.map_err(|error| error.redacted(&launch.secrets))?;
+                let link = StdioLink::start(launch, &context.processes)
+                    .await
+                    .map_err(|error| error.redacted(&launch.secrets))?;
                 Ok(Self::Stdio(Box::new(link)))
             }
             Transport::Remote(endpoint) => {

@@ -6,7 +6,10 @@ mod schemas;
 mod ui;
 mod walk;
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
 use ident::ToolName;
 use rawjson::{Kind, RawJson};
@@ -31,7 +34,7 @@ use crate::{
     },
     sha256::Sha256,
     shapes::{Shapes, ToolShape},
-    visible::visible,
+    visible::{visible, visible_word},
 };
 
 use judged::ScriptRules;
@@ -46,6 +49,14 @@ const DUPLICATE_NAME: &str = "duplicate tool name; only the first tool is used";
 
 /// The reason why a duplicate skill is withheld.
 const DUPLICATE_SKILL: &str = "duplicate uri; only the first tool or skill of this name is used";
+
+/// The longest name of a tool that is offered. A name appears in messages, in the log and in the lock file, so the bound on the
+/// whole list is not enough.
+pub(crate) const MAX_NAME_BYTES: usize = 512;
+/// The number of characters shown of a name or key in a broken definition.
+const SHOWN_CHARACTERS: usize = 100;
+/// The number of withheld tools of a list that are logged one by one.
+const MAX_LOGGED: usize = 20;
 
 /// The offered tools of one server, unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -284,9 +295,14 @@ impl ToolList {
                         .filter(|name| !name.trim().is_empty());
                     let label = label.unwrap_or_else(|| format!("#{}", index + 1));
                     let reason = rules.fault_reason(&fault);
-                    list.withhold(&ToolName::from(&*label), reason, Cause::Definition);
+                    let label = ToolName::from(&*shortened(&label));
+                    list.withhold(&label, reason, Cause::Definition);
                 }
             }
+        }
+        if list.withheld.len() > MAX_LOGGED {
+            let count = list.withheld.len();
+            tracing::warn!("{count} tools are withheld in all");
         }
         for entry in filters.unmatched(names.iter().map(ToolName::as_str)) {
             tracing::warn!("the tool filter '{}' matches no tool", visible(entry));
@@ -304,9 +320,7 @@ impl ToolList {
         }
         list
     }
-}
 
-impl ToolList {
     /// Offers a tool with a valid definition, unless the scanner has a finding that is not approved.
     fn offer_checked(&mut self, name: ToolName, definition: &RawJson, rules: &ListRules<'_>) {
         let finding = scan::hard(definition);
@@ -315,7 +329,7 @@ impl ToolList {
         let released = code.filter(|code| rules.releases(&name, definition, code));
         if let (Some(finding), None) = (&finding, released) {
             let words = finding.to_string();
-            tracing::warn!("tool '{}': {words}", visible(name.as_str()));
+            self.log_withheld(&name, &words);
             let Some(code) = code else {
                 return self.withhold(&name, rules.fault_reason(&words), Cause::Definition);
             };
@@ -338,7 +352,7 @@ impl ToolList {
                 shape,
             }),
             Err(fault) => {
-                tracing::warn!("tool '{}': {fault}", visible(name.as_str()));
+                self.log_withheld(&name, &fault);
                 self.withhold(&name, rules.fault_reason(&fault), Cause::Definition);
             }
         }
@@ -379,9 +393,16 @@ impl ToolList {
         self.tools.push(tool);
     }
 
+    /// Logs why a tool will be withheld. A server with thousands of such tools must not fill the log.
+    fn log_withheld(&self, name: &ToolName, why: &str) {
+        if self.withheld.len() < MAX_LOGGED {
+            tracing::warn!("tool '{}': {why}", visible(name.as_str()));
+        }
+    }
+
     fn withhold(&mut self, name: &ToolName, reason: String, cause: Cause) {
         self.withheld.push(Withheld {
-            tool: visible(name.as_str()).into_owned(),
+            tool: visible_word(name.as_str()).into_owned(),
             reason,
             name: name.clone(),
             cause,
@@ -415,7 +436,8 @@ fn check_definition(definition: &RawJson) -> Result<ToolName, String> {
         .ok_or("the definition is not an object")?;
     let mut keys = HashSet::new();
     if let Some(doubled) = members.iter().find(|member| !keys.insert(&member.key)) {
-        let key = visible(&doubled.key);
+        let key = shortened(&doubled.key);
+        let key = visible(&key);
         return Err(format!("the definition has the duplicate key '{key}'"));
     }
     let find = |key: &str| members.iter().find(|it| it.key == key).map(|it| &it.value);
@@ -423,6 +445,9 @@ fn check_definition(definition: &RawJson) -> Result<ToolName, String> {
     let name = name.as_text().ok_or("name is not a string")?;
     if name.trim().is_empty() {
         return Err("name is empty".to_owned());
+    }
+    if name.len() > MAX_NAME_BYTES {
+        return Err(format!("name is longer than {MAX_NAME_BYTES} bytes"));
     }
     let schema = find("inputSchema").ok_or("inputSchema is missing")?;
     if schema.kind() != Kind::Object {
@@ -432,6 +457,14 @@ fn check_definition(definition: &RawJson) -> Result<ToolName, String> {
         return Err("description is not a string".to_owned());
     }
     Ok(ToolName::from(name.as_ref()))
+}
+
+/// Returns a name or key as messages show it. It may have hundreds of kilobytes.
+fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
+    }
 }
 
 #[cfg(test)]

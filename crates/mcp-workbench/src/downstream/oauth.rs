@@ -77,8 +77,10 @@ impl OAuthClient {
                 auth: context.users.as_ref().map(|it| it.auth()),
             },
         )?;
-        let users = context.users.as_ref();
-        let users = users.filter(|_| matches!(account.owner(), CredentialOwner::User(_)));
+        let users = context
+            .users
+            .as_ref()
+            .filter(|_| matches!(account.owner(), CredentialOwner::User(_)));
         Some(Self {
             tokens: Tokens::new(account.clone(), &links.tasks),
             remedy: match (account.way(), account.owner(), users) {

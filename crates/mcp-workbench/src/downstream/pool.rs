@@ -34,9 +34,9 @@ use super::{
     tool_cache::ToolCache,
 };
 use crate::{
-    call::{ClientCapabilities, Principal},
+    call::{ClientCapabilities, ExtensionSet, Principal},
     config::{Config, NotShared, Server, Share, ToolMode},
-    era::{EXPERIMENTAL, EXTENSIONS, Era},
+    era::Era,
     events::Events as EventStream,
     lock::Pins,
     oauth::{CredentialOwner, UserCredentials, UserSignIns},
@@ -72,6 +72,8 @@ pub(crate) struct View {
     owner: CredentialOwner,
     /// The capabilities that the client has declared first.
     declared: OnceLock<RawJson>,
+    /// The extensions that all clients of the view declare, if it has several clients.
+    extensions: Option<ExtensionSet>,
 }
 
 /// The kind of a client that shares servers with others.
@@ -89,26 +91,18 @@ impl View {
             kind,
             owner,
             declared: OnceLock::new(),
+            extensions: None,
             id: ViewId::next(),
             folder: config.start_directory.clone(),
             // In native mode clients send subscriptions and log levels to the servers, and these belong to one client.
             shares: !matches!(config.tool_mode, ToolMode::Native(_)),
         }
     }
-}
 
-impl View {
-    /// Returns the capabilities that a server gets, if it may be shared. If the user decides who shares it, it gets only those
-    /// that are about questions: the rest could mean something to one client alone.
+    /// Returns the capabilities that a server gets, if it may be shared.
     fn declared_to(&self, share: Share) -> Option<RawJson> {
         let declared = self.declared.get().filter(|_| self.shares)?;
-        match share {
-            Share::Client => None,
-            Share::Auto => Some(declared.clone()),
-            Share::Machine | Share::Project => {
-                Some(declared.without_members(&[EXTENSIONS, EXPERIMENTAL]))
-            }
-        }
+        (share != Share::Client).then(|| declared.clone())
     }
 }
 
@@ -130,8 +124,10 @@ impl Pool {
     ) -> Self {
         let tasks = TaskTracker::new();
         let sealer = Sealer::new(config.seal.as_ref());
-        let store = config.store.as_ref();
-        let store = store.map(|address| Store::connect(address, sealer.clone()));
+        let store = config
+            .store
+            .as_ref()
+            .map(|address| Store::connect(address, sealer.clone()));
         let shutdown = Arc::new(Shutdown::default());
         let processes = ProcessTable::new(tasks.clone());
         let pins = Arc::new(Pins::new(config));
@@ -174,6 +170,13 @@ impl Pool {
     pub(crate) fn for_user(&self, config: &Config, user: &Arc<UserCredentials>) -> Self {
         let owner = CredentialOwner::User(Arc::clone(user));
         self.beside(config, ClientKind::Client, owner)
+    }
+
+    /// Creates the pool of the clients of this one that declare the same extensions.
+    pub(crate) fn for_extensions(&self, config: &Config, set: ExtensionSet) -> Self {
+        let mut pool = self.for_client(config, ClientKind::Client);
+        pool.view.extensions = Some(set);
+        pool
     }
 
     fn beside(&self, config: &Config, kind: ClientKind, owner: CredentialOwner) -> Self {
@@ -242,12 +245,12 @@ impl Pool {
         }
     }
 
-    /// Replaces a server that is kept for another client, since it asks back.
+    /// Replaces a server that is reserved for another client, since it asks back.
     pub(crate) fn separate(&self, handle: &ServerHandle) -> Option<ServerHandle> {
         if !self
             .context
             .instances
-            .is_kept_for_another(handle.number(), self.view.id)
+            .is_reserved_for_another(handle.number(), self.view.id)
         {
             return None;
         }
@@ -257,8 +260,10 @@ impl Pool {
     }
 
     fn replace(&self, old: &ServerHandle, toolbox: &ToolboxName, entry: Entry) -> ServerHandle {
+        // Until the new server is up, its tools are those of the old one.
         let known = old.outlook(&entry.server);
         let successor = self.run(toolbox, entry, known, old.asks_back());
+        // Subscriptions and log levels of clients go on at the new server.
         old.hand_over_to(&successor);
         self.leave(old);
         successor
@@ -320,6 +325,7 @@ impl Pool {
             roots: questions.roots.clone(),
             names_asker: questions.names_asker,
             declared: self.view.declared_to(server.share),
+            extensions: self.view.extensions,
             owner: server.is_per_user().then(|| self.view.owner.clone()),
         }
     }
@@ -409,9 +415,9 @@ impl Pool {
         self.context.deferred_writes.flush().await;
     }
 
-    /// Returns a counter of the servers that are kept for one client since they asked back.
-    pub(crate) fn kept(&self) -> watch::Receiver<u64> {
-        self.context.instances.kept()
+    /// Returns a counter of the servers that are reserved for one client since they asked back.
+    pub(crate) fn reserved(&self) -> watch::Receiver<u64> {
+        self.context.instances.reserved()
     }
 
     /// Runs a task that ends with the servers.

@@ -90,8 +90,9 @@ pub(crate) fn is_within(uri: &str, root: &str) -> bool {
 
 /// Checks the files of an entry: all of them are in the skill, `SKILL.md` is one of them, and they are within the limits.
 fn check_files(entry: &RawJson, uri: &str, root: &str) -> Result<(), String> {
-    let files = entry.member("resources");
-    let files = files.ok_or("the skill has no resources")?;
+    let files = entry
+        .member("resources")
+        .ok_or("the skill has no resources")?;
     if files.as_text().as_deref() == Some("dynamic") {
         return Ok(());
     }

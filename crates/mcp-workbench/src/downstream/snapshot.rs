@@ -55,8 +55,10 @@ impl ServerSnapshot {
             incomplete: self.incomplete.clone(),
         };
         let hints = self.hints.put_on(&ObjectText::new().finish());
-        let head = ObjectText::new().member("head", &head).raw("hints", &hints);
-        let head = head.finish();
+        let head = ObjectText::new()
+            .member("head", &head)
+            .raw("hints", &hints)
+            .finish();
         let head = head
             .as_bytes()
             .strip_suffix(b"}")

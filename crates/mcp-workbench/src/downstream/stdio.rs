@@ -175,6 +175,7 @@ impl StdioLink {
             let writes = !self.writer_broken && !self.writer.outbox().is_empty();
             tokio::select! {
                 biased;
+                // The exit is noticed even while a grandchild holds the output open.
                 exit = exited(&mut self.process), if self.exit.is_none() => {
                     self.exit = Some(exit);
                     self.over_soon();
@@ -183,6 +184,7 @@ impl StdioLink {
                     let waits = !self.writer.outbox().is_empty();
                     self.stalls_at = waits.then(|| Instant::now() + WRITE_TIMEOUT);
                     if written.is_err() {
+                        // A server may close its input and still answer what it has read.
                         self.writer_broken = true;
                         self.over_soon();
                     }
@@ -237,6 +239,7 @@ impl StdioLink {
             Line::TooLongEnded(tail) => return LinkEvent::TooLargeEnded(tail),
         };
         if let Ok(message) = parse_on_one_line(&frame) {
+            // Only lines in a row count: a banner or a stray print at the start is harmless.
             self.bad_lines = 0;
             return LinkEvent::Message {
                 message,
@@ -305,15 +308,18 @@ fn command(launch: &StdioLaunch, variables: Variables) -> Result<Command, Connec
     if !launch.cwd.is_dir() {
         return Err(ConnectError::DirectoryNotFound(launch.cwd.clone()));
     }
+    // Looked up in the PATH that the server gets, which may differ from ours.
     let path = variables.get(std::ffi::OsStr::new("PATH"));
-    let program = find_program(&launch.command, path.map(AsRef::as_ref));
-    let program = program.ok_or_else(|| ConnectError::CommandNotFound {
-        command: launch.command.clone(),
+    let program = find_program(&launch.command, path.map(AsRef::as_ref)).ok_or_else(|| {
+        ConnectError::CommandNotFound {
+            command: launch.command.clone(),
+        }
     })?;
     let mut command = Command::new(program);
     command
         .args(&launch.args)
         .current_dir(&launch.cwd)
+        // The workbench has credentials of all servers in its environment.
         .env_clear()
         .envs(variables);
     Ok(command)

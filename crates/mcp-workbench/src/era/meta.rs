@@ -152,6 +152,14 @@ impl RequestMeta {
         Self::of_request(params, outline).is_some_and(|meta| meta.is_modern())
     }
 
+    /// Returns the capabilities that a request declares, without reading its `_meta` if it has an outline.
+    pub(crate) fn declared(params: Option<&RawJson>, outline: &CallOutline) -> Option<RawJson> {
+        if outline.is_usual() {
+            return outline.get(params?, Outlined::Capabilities);
+        }
+        Self::of_request(params, outline)?.capabilities
+    }
+
     /// Returns whether these members make the request a modern one.
     pub(crate) fn is_modern(&self) -> bool {
         [

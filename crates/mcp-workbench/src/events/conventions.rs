@@ -6,7 +6,7 @@ use std::{borrow::Cow, time::Duration};
 use rawjson::{Kind, RawJson};
 
 use super::{CallOutcome, Event, Hop, HopEnd, Operation, OperationEnd, RemoteAddress, Side};
-use crate::call::Carrier;
+use crate::{call::Carrier, wire::RequestId};
 
 /// The bounds of the histograms, in seconds, that the conventions advise.
 pub(crate) const BOUNDS: [f64; 14] = [
@@ -188,11 +188,11 @@ fn operation_error(outcome: CallOutcome, response_error: Option<&RawJson>) -> Ve
 /// Returns the attributes of the span of an operation that are not attributes of its metric too: they have too many
 /// values.
 pub(crate) fn operation_details(operation: &Operation) -> Vec<Attribute> {
-    let id = operation.request_id.clone();
+    let id = operation.request_id.as_ref().map(id_text);
     let session = operation.client.session.as_deref();
     let run = operation.client.run.as_deref();
     let details = [
-        id.map(|it| (REQUEST_ID, it.into())),
+        id.map(|it| (REQUEST_ID, it)),
         session.map(|it| (SESSION, cut(it))),
         prompt(operation).map(|it| (PROMPT, it)),
         resource(&operation.method, operation.target.as_deref()),
@@ -284,6 +284,12 @@ fn cut(text: &str) -> Cow<'static, str> {
     Cow::Owned(text.chars().take(MAX_VALUE).collect())
 }
 
+/// Returns an id without the quotes of JSON.
+fn id_text(id: &RequestId) -> Cow<'static, str> {
+    let json = id.as_json();
+    cut(&json.as_text().unwrap_or_else(|| json.as_str().into()))
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
@@ -323,7 +329,7 @@ mod tests {
 
     impl Reader for Attributes {
         fn detail(&self) -> Detail {
-            Detail::Facts
+            Detail::Hops
         }
 
         fn take(&self, event: &Event<'_>) {

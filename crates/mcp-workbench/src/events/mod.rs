@@ -35,13 +35,15 @@ use crate::{
     trace::TraceContext,
 };
 
-/// The detail that a reader wants.
+/// The detail that a reader wants. Each level includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// Names, times, sizes and outcomes.
-    Facts = 1,
-    /// The messages of calls too.
-    Messages = 3,
+    /// The requests of clients, and everything else but the requests to servers.
+    Operations = 0b001,
+    /// The requests to servers too.
+    Hops = 0b011,
+    /// The messages of both too.
+    Messages = 0b111,
 }
 
 /// A reader of the event stream.
@@ -197,7 +199,7 @@ impl EventClient {
             user: client.user(),
             configured,
             run: client.script_run(),
-            era: client.era(),
+            era: client.own_era(),
             carrier: client.carrier(),
             revision: client.revision(),
             session: client.session(),
@@ -239,9 +241,14 @@ impl Events {
         self.wanted.load(Ordering::Relaxed) != 0
     }
 
+    /// Returns whether a reader wants the requests to servers.
+    pub(crate) fn wants_hops(&self) -> bool {
+        self.is_wanted(Detail::Hops)
+    }
+
     /// Returns whether a reader wants the messages of calls.
     pub(crate) fn wants_messages(&self) -> bool {
-        self.wanted.load(Ordering::Relaxed) & Detail::Messages as u8 == Detail::Messages as u8
+        self.is_wanted(Detail::Messages)
     }
 
     /// Adds a reader, which gets all later events.
@@ -308,6 +315,10 @@ impl Events {
     #[cfg(test)]
     pub(crate) fn reader_count(&self) -> usize {
         lock(&self.readers).len()
+    }
+
+    fn is_wanted(&self, detail: Detail) -> bool {
+        self.wanted.load(Ordering::Relaxed) & detail as u8 == detail as u8
     }
 
     fn next_id(&self) -> u64 {

@@ -17,15 +17,12 @@ use crate::{
     wire::{RequestId, ResultMarks},
 };
 
-/// The longest id of a request in the event stream. Clients can send any length.
-const MAX_ID: usize = 200;
-
 /// A request of a client that is being worked on.
 pub(crate) struct Operation {
     /// The number of the operation within this process.
     pub id: u64,
-    /// The id of the request, as the client wrote it.
-    pub request_id: Option<String>,
+    /// The id of the request; `None` if it came from the command line or a script.
+    pub request_id: Option<RequestId>,
     pub method: Cow<'static, str>,
     /// The name of a meta-tool or a prompt, or the URI of a resource.
     pub target: Option<String>,
@@ -177,7 +174,7 @@ impl Events {
         let params = start.params.filter(|_| self.wants_messages());
         let operation = Arc::new(Operation {
             id: self.next_id(),
-            request_id: start.request_id.map(id_text),
+            request_id: start.request_id.cloned(),
             method: start.method,
             target: start.target,
             tool: start.tool.cloned(),
@@ -245,11 +242,4 @@ impl Drop for OperationGuard {
     fn drop(&mut self) {
         self.report(CallOutcome::Cancelled, None);
     }
-}
-
-/// Returns an id without the quotes of JSON.
-fn id_text(id: &RequestId) -> String {
-    let json = id.as_json();
-    let text = json.as_text().unwrap_or_else(|| json.as_str().into());
-    text.chars().take(MAX_ID).collect()
 }

@@ -18,7 +18,7 @@ impl Notebook {
 
 impl Reader for Notebook {
     fn detail(&self) -> Detail {
-        Detail::Facts
+        Detail::Hops
     }
 
     fn take(&self, event: &Event<'_>) {
@@ -115,6 +115,23 @@ fn a_hop_belongs_to_its_operation() {
         "answered Some(\"cancelled\") None",
     ];
     assert_eq!(notebook.lines(), expected);
+}
+
+#[test]
+fn requests_to_servers_are_observed_only_for_readers_that_want_them() {
+    struct WantsOperations;
+    impl Reader for WantsOperations {
+        fn detail(&self) -> Detail {
+            Detail::Operations
+        }
+
+        fn take(&self, _: &Event<'_>) {}
+    }
+    let events = Arc::<Events>::default();
+    events.subscribe(Arc::new(WantsOperations));
+    assert!(events.is_listened() && !events.wants_hops() && !events.wants_messages());
+    events.subscribe(Arc::<Notebook>::default());
+    assert!(events.wants_hops() && !events.wants_messages());
 }
 
 #[test]

@@ -4,6 +4,8 @@ use std::{fs, time::UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::program_lookup::own_program;
+
 /// A build of the program: its version, and the time of its file for builds of one version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Build {
@@ -16,10 +18,12 @@ pub(crate) struct Build {
 impl Build {
     /// Returns the build of this process.
     pub(crate) fn of_process() -> Self {
-        let file = std::env::current_exe().and_then(fs::metadata);
-        let modified = file.and_then(|metadata| metadata.modified()).ok();
-        let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let modified = modified.and_then(|it| u64::try_from(it.as_nanos()).ok());
+        let file = own_program().and_then(fs::metadata);
+        let modified = file
+            .and_then(|metadata| metadata.modified())
+            .ok()
+            .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
+            .and_then(|it| u64::try_from(it.as_nanos()).ok());
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             modified: modified.unwrap_or_default(),

@@ -4,14 +4,19 @@ use std::{
     collections::BTreeMap,
     os::fd::{AsFd, OwnedFd},
     sync::{Arc, Mutex, MutexGuard, Weak},
+    time::Duration,
 };
 
-use tokio::{net::UnixStream, sync::watch, time::Instant};
+use tokio::{
+    net::UnixStream,
+    sync::watch,
+    time::{Instant, timeout},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    link::{self, Attach, HostAnswer, Inbox},
-    listener::Host,
+    link::{self, Attach, Demand, HostAnswer, Inbox},
+    listener::{Followed, Host, say},
     status::ClientStatus,
 };
 use crate::{
@@ -30,17 +35,19 @@ use crate::{
 
 /// Upper bound on the clients of one host.
 pub(super) const MAX_CLIENTS: usize = 1024;
+/// How long the process of a client may take to send its context again. It reads one file.
+const CONTEXT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The exit code of a client's process if the client did not read its output.
 const EXIT_UNREAD: u8 = 4;
 
 /// The clients of a host.
 pub(super) struct Clients {
-    table: Mutex<Table>,
+    table: Mutex<ClientTable>,
     count: watch::Sender<usize>,
 }
 
 #[derive(Default)]
-struct Table {
+struct ClientTable {
     clients: BTreeMap<u64, Arc<Client>>,
     /// How many there have been.
     numbers: u64,
@@ -122,8 +129,7 @@ impl Clients {
     /// Describes all clients.
     pub(super) fn status(&self) -> Vec<ClientStatus> {
         let table = self.table();
-        let clients = table.clients.iter();
-        let clients = clients.map(|(number, it)| {
+        let clients = table.clients.iter().map(|(number, it)| {
             let attached = it.attached.upgrade();
             let name = attached.as_ref().and_then(|it| it.identity().name.clone());
             ClientStatus {
@@ -154,7 +160,7 @@ impl Clients {
             .map(|(number, _)| *number)
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, ClientTable> {
         lock(&self.table)
     }
 }
@@ -191,12 +197,15 @@ pub(super) async fn serve(
         Ok(workbench) => workbench,
         Err(reason) => return refuse(socket, reason),
     };
-    host.say(&socket, &HostAnswer::Attached).await;
+    if !say(&socket, &HostAnswer::Attached).await {
+        // The process waits no more, and may serve its client alone.
+        return Ok(());
+    }
     let socket = Arc::new(socket);
     let journal = match journal(host, &socket, &replay, &streams.input) {
         Ok(journal) => Arc::new(journal),
         Err(error) => {
-            tracing::warn!("cannot make the journal of a client: {error}");
+            tracing::warn!("failed to create the journal of a client: {error}");
             return Ok(());
         }
     };
@@ -215,11 +224,21 @@ pub(super) async fn serve(
             since: Instant::now(),
         },
     );
-    (host.options.follow)(&workbench, &attach, fingerprint);
-    let end = serve_until_end(host, client, client_streams, &socket).await;
+    let (contexts, received) = watch::channel(None);
+    let followed = Followed {
+        attach,
+        fingerprint,
+        process: Some(ClientProcess {
+            socket: Arc::downgrade(&socket),
+            contexts: received,
+        }),
+    };
+    (host.options.follow)(&workbench, followed);
+    let process = watch_process(Arc::clone(&socket), contexts);
+    let end = serve_until_end(host, client, client_streams, process).await;
     workbench.leave();
     (host.options.forget)(workbench.view());
-    host.say(&socket, &end).await;
+    say(&socket, &end).await;
     Ok(())
 }
 
@@ -227,14 +246,18 @@ async fn serve_until_end(
     host: &Arc<Host>,
     client: Arc<AttachedClient>,
     streams: ClientStreams,
-    socket: &Arc<UnixStream>,
+    process: impl Future<Output = ()>,
 ) -> HostAnswer {
     let gone = CancellationToken::new();
     let ends = EndSignals {
         stop: host.stop.clone(),
         gone: gone.clone(),
     };
-    let watching = watch_process(Arc::clone(socket), gone);
+    let watching = async {
+        process.await;
+        gone.cancel();
+        std::future::pending::<std::convert::Infallible>().await
+    };
     let served = host.tasks.spawn(client.serve(streams, ends));
     let served = tokio::select! {
         served = served => served,
@@ -278,11 +301,28 @@ fn journal(
     )
 }
 
-/// Waits for the end of the process that waits for this client, and reports it.
-async fn watch_process(
-    socket: Arc<UnixStream>,
-    gone: CancellationToken,
-) -> std::convert::Infallible {
+/// The process that waits for a client.
+pub(crate) struct ClientProcess {
+    /// Not kept open: the client has ended then.
+    socket: Weak<UnixStream>,
+    contexts: watch::Receiver<Option<Attach>>,
+}
+
+impl ClientProcess {
+    /// Asks for the context of the client again. Returns `None` if the process does not send it in time; those of earlier
+    /// versions never do.
+    pub(crate) async fn context(&mut self) -> Option<Attach> {
+        let socket = self.socket.upgrade()?;
+        self.contexts.mark_unchanged();
+        say(&socket, &HostAnswer::Changed).await;
+        let answered = timeout(CONTEXT_TIMEOUT, self.contexts.changed()).await;
+        answered.ok()?.ok()?;
+        self.contexts.borrow().clone()
+    }
+}
+
+/// Receives from the process that waits for a client until it ends.
+async fn watch_process(socket: Arc<UnixStream>, contexts: watch::Sender<Option<Attach>>) {
     let mut inbox = Inbox::default();
     loop {
         let received = socket
@@ -290,11 +330,14 @@ async fn watch_process(
                 inbox.receive(socket.as_fd())
             })
             .await;
-        // The process sends nothing more, so that anything else is ignored.
-        while inbox.take().is_some() {}
+        while let Some(line) = inbox.take() {
+            // A newer process may send more.
+            if let Ok(Demand::Context(attach)) = line.parse() {
+                contexts.send_replace(Some(*attach));
+            }
+        }
         if received.is_err() {
-            gone.cancel();
-            return std::future::pending().await;
+            return;
         }
     }
 }

@@ -13,8 +13,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-use super::place::Place;
-use crate::{config::Environment, private_files};
+use super::place::HostFolder;
+use crate::{config::Environment, private_files, program_lookup::own_program};
 
 /// The hidden command that runs a host.
 pub(crate) const HOST_COMMAND: &str = "host-process";
@@ -47,7 +47,7 @@ impl InheritedHost {
 
 /// Starts a host with a lock that was taken.
 pub(super) fn start(
-    place: &Place,
+    place: &HostFolder,
     lock: &File,
     config: &Path,
     environment: &Environment,
@@ -65,7 +65,7 @@ pub(super) fn start(
     let log = private_files::private(&mut log).open(place.log())?;
     log.set_len(0)?;
     let listener = UnixListener::bind(&socket)?;
-    let started = Command::new(std::env::current_exe()?)
+    let started = Command::new(own_program()?)
         .arg("--config")
         .arg(config)
         .arg(HOST_COMMAND)
@@ -88,11 +88,17 @@ pub(super) fn start(
     }
 }
 
-/// Starts the program again in a session of its own, with the same streams. Ending the client's process tree must not end
-/// the host of all clients.
+/// Starts the program again with the same streams, detached: ending the client's process tree, its process group or its
+/// terminal must not end the host of all clients.
 pub(crate) fn relaunch(arguments: impl IntoIterator<Item = OsString>) -> io::Result<()> {
-    rustix::process::setsid()?;
-    Command::new(std::env::current_exe()?)
+    if has_terminal() {
+        // The terminal of one client must not become that of another's servers.
+        rustix::process::setsid()?;
+    } else {
+        // Linux schedules each session as a group, and a round trip between two of them takes an eighth longer.
+        rustix::process::setpgid(None, None)?;
+    }
+    Command::new(own_program()?)
         .args(arguments)
         .arg(DETACHED_OPTION)
         .stdin(Stdio::inherit())
@@ -100,6 +106,11 @@ pub(crate) fn relaunch(arguments: impl IntoIterator<Item = OsString>) -> io::Res
         .stderr(Stdio::inherit())
         .spawn()?;
     Ok(())
+}
+
+/// Returns whether this process has a controlling terminal.
+fn has_terminal() -> bool {
+    File::open("/dev/tty").is_ok()
 }
 
 /// Says in the lock file that the host is up.

@@ -59,6 +59,8 @@ pub(crate) enum Demand {
     Restart(Selection),
     /// Take no new clients, and end with the last one.
     Drain,
+    /// The context of the attached client again, after [`HostAnswer::Changed`].
+    Context(Box<Attach>),
 }
 
 /// The context of a client.
@@ -128,6 +130,9 @@ pub(crate) enum HostAnswer {
     },
     /// The journal of the client, whose descriptors come with this line, has replaced the last one.
     Journal,
+    /// The configuration has changed. The process sends the context of its client again, because the file may name other
+    /// variables now.
+    Changed,
     /// The client has ended; its process exits with this code.
     Ended {
         code: u8,
@@ -143,7 +148,7 @@ pub(crate) enum LinkError {
     Io(#[from] io::Error),
     #[error("the other process closed the connection")]
     Closed,
-    #[error("the other process sent something else than expected")]
+    #[error("unexpected message from the other process")]
     Malformed,
 }
 
@@ -212,6 +217,7 @@ impl Inbox {
             _ => &mut self.partial,
         };
         last.descriptors.extend(descriptors);
+        // The other process belongs to the user, but may be anything that has found the socket.
         if last.line.len() > MAX_LINE_BYTES || last.descriptors.len() > MAX_DESCRIPTORS {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -300,6 +306,7 @@ impl BlockingLink {
             match send(self.socket.as_fd(), rest, descriptors) {
                 Ok(count) => {
                     rest = &rest[count..];
+                    // They went with the first byte. Sent again, the other side would get them twice.
                     descriptors = &[];
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -19,14 +19,14 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     build::Build,
-    clients::{self, Clients, Passed},
+    clients::{self, ClientProcess, Clients, Passed},
     launch::{InheritedHost, mark_ready},
     link::{
         self, Attach, Demand, Greeting, HostAnswer, Inbox, LINK_VERSION, LinkError, PageAddress,
         Received, Selection,
     },
     page::{self, ServePage},
-    place::Place,
+    place::HostFolder,
     status::{HostStatus, Memory, ServerStatus},
 };
 use crate::{
@@ -50,7 +50,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The parts of a host that belong to the program around it.
 pub(crate) struct HostOptions {
-    pub(crate) place: Place,
+    pub(crate) place: HostFolder,
     /// The configuration file, as an absolute path.
     pub(crate) config: PathBuf,
     /// Loads the configuration for a client. Reads files.
@@ -68,12 +68,21 @@ pub(crate) struct HostOptions {
 /// Loads the configuration for a client.
 type LoadConfig = Box<dyn Fn(&Attach) -> Result<Loaded, String> + Send + Sync>;
 /// Begins to apply changes of the configuration to a workbench.
-type FollowConfig = Box<dyn Fn(&Arc<Workbench>, &Attach, Fingerprint) + Send + Sync>;
+type FollowConfig = Box<dyn Fn(&Arc<Workbench>, Followed) + Send + Sync>;
+
+/// A client whose workbench follows the configuration.
+pub(crate) struct Followed {
+    pub(crate) attach: Attach,
+    /// The fingerprint of the file that was loaded for it.
+    pub(crate) fingerprint: Fingerprint,
+    /// Asks its process for the context again; absent if the process does not wait.
+    pub(crate) process: Option<ClientProcess>,
+}
 
 /// A running host.
 pub(super) struct Host {
     pub(super) options: HostOptions,
-    pub(super) place: Place,
+    pub(super) place: HostFolder,
     pub(super) clients: Clients,
     pub(super) tasks: TaskTracker,
     /// Cancelled when the host stops.
@@ -118,13 +127,13 @@ pub(crate) async fn run(
         pool: OnceLock::new(),
         page: OnceCell::new(),
     });
-    tracing::info!("the host of {} is up", host.options.config.display());
+    tracing::info!("serving clients of {}", host.options.config.display());
     let accepting = host.accept(&listener);
     tokio::select! {
         () = accepting => {}
-        () = unused(host.clients.count(), &host.drain) => tracing::info!("stopping: no client is left"),
-        () = host.stop.cancelled() => tracing::info!("stopping: by a command"),
-        () = signal => tracing::info!("stopping: by a signal"),
+        () = unused(host.clients.count(), &host.drain) => tracing::info!("stopping because no client is left"),
+        () = host.stop.cancelled() => tracing::info!("stopping: requested by a command"),
+        () = signal => tracing::info!("stopping: received a signal"),
     }
     host.end().await;
     Ok(())
@@ -149,8 +158,9 @@ impl Host {
 
     async fn take_connection(self: Arc<Self>, socket: UnixStream) {
         let user = socket.peer_cred().map(|peer| peer.uid());
+        // The folder is private, but its permissions may have been changed.
         if user.ok() != Some(rustix::process::getuid().as_raw()) {
-            tracing::warn!("refused a connection of another user");
+            tracing::warn!("refused a connection from another user");
             return;
         }
         let greeting = Greeting {
@@ -159,12 +169,13 @@ impl Host {
             pid: std::process::id(),
             draining: self.drain.is_cancelled(),
         };
-        self.say(&socket, &greeting).await;
+        // The host speaks first, so that every version can tell whether it understands the other.
+        say(&socket, &greeting).await;
         match timeout(DEMAND_TIMEOUT, receive(&socket)).await {
             Ok(Ok(received)) => self.take_demand(socket, received).await,
             // A client that only looked, or a stranger.
             Ok(Err(error)) => tracing::debug!("a connection ended: {error}"),
-            Err(_) => tracing::debug!("a connection said nothing"),
+            Err(_) => tracing::debug!("timed out waiting for the first line of a connection"),
         }
     }
 
@@ -174,7 +185,7 @@ impl Host {
                 match self.attach(socket, *attach, received).await {
                     Ok(()) => return,
                     Err((socket, reason)) => {
-                        self.say(&socket, &HostAnswer::Refused { reason }).await;
+                        say(&socket, &HostAnswer::Refused { reason }).await;
                     }
                 }
                 return;
@@ -202,11 +213,11 @@ impl Host {
                 self.release();
                 HostAnswer::Done { servers: 0 }
             }
-            Err(_) => HostAnswer::Refused {
+            Ok(Demand::Context(_)) | Err(_) => HostAnswer::Refused {
                 reason: "this version of the host does not know the request".into(),
             },
         };
-        self.say(&socket, &answer).await;
+        say(&socket, &answer).await;
     }
 
     async fn attach(
@@ -267,21 +278,6 @@ impl Host {
         ))
     }
 
-    /// Sends a message. A process that has gone gets none.
-    pub(super) async fn say(&self, socket: &UnixStream, message: &impl Serialize) {
-        let line = link::line(message);
-        let mut rest = &line[..];
-        while !rest.is_empty() {
-            let sent = socket
-                .async_io(Interest::WRITABLE, || link::send(socket.as_fd(), rest, &[]))
-                .await;
-            match sent {
-                Ok(count) => rest = &rest[count..],
-                Err(_) => return,
-            }
-        }
-    }
-
     /// Takes no more clients: gives up the socket and the lock, so that another host can take them.
     fn release(&self) {
         if self.drain.is_cancelled() {
@@ -289,17 +285,17 @@ impl Host {
         }
         let pid = std::process::id();
         if let Err(error) = fs::rename(self.place.socket(), self.place.draining_socket(pid)) {
-            tracing::warn!("cannot give up the socket: {error}");
+            tracing::warn!("failed to rename the socket: {error}");
         }
         lock(&self.owner).take();
         self.drain.cancel();
-        tracing::info!("taking no more clients");
+        tracing::info!("draining: new clients are refused");
     }
 
     /// Stops the host. The connection stays open until the process ends, so that a command can wait for that.
     async fn stop_all(&self, socket: &UnixStream) {
         let servers = self.instances().len();
-        self.say(socket, &HostAnswer::Done { servers }).await;
+        say(socket, &HostAnswer::Done { servers }).await;
         self.stop.cancel();
         std::future::pending::<()>().await;
     }
@@ -402,6 +398,22 @@ async fn unused(mut count: watch::Receiver<usize>, drain: &CancellationToken) {
             () = drain.cancelled() => return,
         }
     }
+}
+
+/// Sends a message. Returns false if the process has gone.
+pub(super) async fn say(socket: &UnixStream, message: &impl Serialize) -> bool {
+    let line = link::line(message);
+    let mut rest = &line[..];
+    while !rest.is_empty() {
+        let sent = socket
+            .async_io(Interest::WRITABLE, || link::send(socket.as_fd(), rest, &[]))
+            .await;
+        match sent {
+            Ok(count) => rest = &rest[count..],
+            Err(_) => return false,
+        }
+    }
+    true
 }
 
 /// Receives the first line of a connection.

@@ -24,12 +24,13 @@ mod place;
 mod status;
 mod waiting;
 
+pub(crate) use clients::ClientProcess;
 pub(crate) use launch::{HOST_COMMAND, InheritedHost, relaunch};
 pub(crate) use link::{
     Attach, BlockingLink, Demand, HostAnswer, LinkError, PageAddress, Selection,
 };
-pub(crate) use listener::{HostOptions, run};
+pub(crate) use listener::{Followed, HostOptions, run};
 pub(crate) use page::HostView;
-pub(crate) use place::{Place, hosts};
+pub(crate) use place::{HostFolder, has_host, hosts};
 pub(crate) use status::{ClientStatus, HostStatus, ServerStatus};
 pub(crate) use waiting::{AttachError, Connected, NotAttached, Waiting, connect};

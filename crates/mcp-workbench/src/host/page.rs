@@ -5,7 +5,7 @@ use std::{io, pin::Pin, sync::Arc};
 use super::{
     clients,
     link::{Attach, PageAddress},
-    listener::Host,
+    listener::{Followed, Host},
 };
 use crate::{
     config::Environment, downstream::ClientKind, serve::http::OtherWorkbenches,
@@ -37,7 +37,12 @@ pub(super) async fn open(host: &Arc<Host>, attach: &Attach) -> Result<PageAddres
 async fn open_first(host: &Arc<Host>, attach: &Attach) -> Result<PageAddress, String> {
     let loaded = clients::load(host, attach).await?;
     let workbench = host.open(loaded.config, ClientKind::Command)?;
-    (host.options.follow)(&workbench, attach, loaded.fingerprint);
+    let followed = Followed {
+        attach: attach.clone(),
+        fingerprint: loaded.fingerprint,
+        process: None,
+    };
+    (host.options.follow)(&workbench, followed);
     let this = Arc::downgrade(host);
     let clients = move || {
         let host = this.upgrade();

@@ -40,7 +40,7 @@ const NAME_DIGITS: usize = 16;
 
 /// The folder of the host of one configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct HostFolder {
     folder: PathBuf,
 }
 
@@ -55,16 +55,21 @@ pub(crate) enum PlaceError {
     TooLong(PathBuf),
 }
 
-impl Place {
+impl HostFolder {
     /// Finds the folder of a configuration file, and creates it.
     pub(crate) fn of(file: &Path, environment: &Environment) -> Result<Self, PlaceError> {
         let root = root(environment)?;
-        let file = environment.absolute(file);
-        let file = fs::canonicalize(&file).unwrap_or(file);
-        let digest = Sha256::digest(file.as_os_str().as_encoded_bytes());
-        let folder = root.join(&hexadecimal(&digest)[..NAME_DIGITS]);
+        make(&root)?;
+        let folder = root.join(name(file, environment));
         make(&folder)?;
         Self::at(folder)
+    }
+
+    /// Finds the folder of a configuration file, unless no host was ever started for it.
+    pub(crate) fn existing(file: &Path, environment: &Environment) -> Option<Self> {
+        let root = root(environment).ok()?;
+        check(&root).ok()?;
+        Self::at(root.join(name(file, environment))).ok()
     }
 
     /// Takes a folder that exists.
@@ -181,42 +186,59 @@ impl Place {
 }
 
 /// Returns the places of all hosts of the user that may run.
-pub(crate) fn hosts(environment: &Environment) -> Vec<Place> {
-    let Ok(root) = root(environment) else {
+pub(crate) fn hosts(environment: &Environment) -> Vec<HostFolder> {
+    let root = root(environment).ok();
+    let Some(root) = root.filter(|root| check(root).is_ok()) else {
         return Vec::new();
     };
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
-    let mut places: Vec<Place> = entries
-        .filter_map(|entry| Place::at(entry.path()).ok())
+    let mut places: Vec<HostFolder> = entries
+        .filter_map(|entry| HostFolder::at(entry.path()).ok())
         .filter(|place| !place.sockets().is_empty())
         .collect();
     places.sort_by(|one, other| one.folder.cmp(&other.folder));
     places
 }
 
-/// Returns the folder of all hosts of the user, and creates it.
+/// Returns whether a host of a configuration file may run.
+pub(crate) fn has_host(file: &Path, environment: &Environment) -> bool {
+    let place = HostFolder::existing(file, environment);
+    place.is_some_and(|place| place.socket().exists())
+}
+
+/// Returns the name of the folder of a configuration file.
+fn name(file: &Path, environment: &Environment) -> String {
+    let file = environment.absolute(file);
+    let file = fs::canonicalize(&file).unwrap_or(file);
+    let digest = Sha256::digest(file.as_os_str().as_encoded_bytes());
+    hexadecimal(&digest)[..NAME_DIGITS].to_owned()
+}
+
+/// Returns the folder of all hosts of the user, which need not exist.
 fn root(environment: &Environment) -> Result<PathBuf, PlaceError> {
-    let set = environment.variable("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let set = set.filter(|folder| folder.is_absolute());
+    let set = environment
+        .variable("XDG_RUNTIME_DIR")
+        .map(PathBuf::from)
+        .filter(|folder| folder.is_absolute());
     // A client that removes the variable must find the same host.
     let user = rustix::process::getuid().as_raw();
     let usual = PathBuf::from(format!("/run/user/{user}"));
     let usual = || check(&usual).is_ok().then(|| usual.clone());
-    let root = match set.or_else(usual) {
+    match set.or_else(usual) {
         Some(runtime) => {
             check_parent(&runtime)?;
-            runtime.join(FOLDER)
+            Ok(runtime.join(FOLDER))
         }
         None => {
-            let temporary = environment.variable("TMPDIR").map(PathBuf::from);
-            let temporary = temporary.filter(|folder| folder.is_absolute());
-            let temporary = temporary.unwrap_or_else(|| PathBuf::from("/tmp"));
+            let temporary = environment
+                .variable("TMPDIR")
+                .map(PathBuf::from)
+                .filter(|folder| folder.is_absolute())
+                .unwrap_or_else(|| PathBuf::from("/tmp"));
             check_parent(&temporary)?;
-            temporary.join(format!("{FOLDER}-{user}"))
+            Ok(temporary.join(format!("{FOLDER}-{user}")))
         }
-    };
-    make(&root)?;
-    Ok(root)
+    }
 }
 
 /// Creates a private folder, and checks the one that is there.
@@ -289,12 +311,15 @@ mod tests {
     fn a_place_is_private_and_named_after_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let environment = environment(folder.path());
-        let one = Place::of(Path::new("/a.json"), &environment).unwrap();
+        let one = HostFolder::of(Path::new("/a.json"), &environment).unwrap();
         assert_eq!(
             one,
-            Place::of(Path::new("/./a.json"), &environment).unwrap()
+            HostFolder::of(Path::new("/./a.json"), &environment).unwrap()
         );
-        assert_ne!(one, Place::of(Path::new("/b.json"), &environment).unwrap());
+        assert_ne!(
+            one,
+            HostFolder::of(Path::new("/b.json"), &environment).unwrap()
+        );
         let mode = fs::metadata(one.folder()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
     }
@@ -307,7 +332,7 @@ mod tests {
             let root = folder.path().join(FOLDER);
             fs::create_dir(&root).unwrap();
             fs::set_permissions(&root, fs::Permissions::from_mode(mode)).unwrap();
-            Place::of(file, &environment(folder.path())).map(|_| ())
+            HostFolder::of(file, &environment(folder.path())).map(|_| ())
         };
         assert!(open(0o700).is_ok());
         for mode in [0o750, 0o705, 0o777, 0o1777] {
@@ -319,11 +344,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         symlink(elsewhere.path(), folder.path().join(FOLDER)).unwrap();
-        let linked = Place::of(file, &environment(folder.path()));
+        let linked = HostFolder::of(file, &environment(folder.path()));
         assert!(matches!(linked, Err(PlaceError::Exposed(_))));
         let everybodys = tempfile::tempdir().unwrap();
         fs::set_permissions(everybodys.path(), fs::Permissions::from_mode(0o777)).unwrap();
-        let open = Place::of(file, &environment(everybodys.path()));
+        let open = HostFolder::of(file, &environment(everybodys.path()));
         assert!(matches!(open, Err(PlaceError::Exposed(_))));
     }
 
@@ -332,7 +357,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let long = folder.path().join("x".repeat(80));
         fs::create_dir(&long).unwrap();
-        let place = Place::of(Path::new("/a.json"), &environment(&long));
+        let place = HostFolder::of(Path::new("/a.json"), &environment(&long));
         assert!(matches!(place, Err(PlaceError::TooLong(_))));
     }
 
@@ -345,9 +370,9 @@ mod tests {
         let socket = folder.path().join("socket");
         let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         symlink(&socket, &link).unwrap();
-        assert!(Place::connect(&socket).is_ok());
+        assert!(HostFolder::connect(&socket).is_ok());
         for path in [&file, &link] {
-            let error = Place::connect(path).unwrap_err();
+            let error = HostFolder::connect(path).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{path:?}");
         }
     }
@@ -355,7 +380,7 @@ mod tests {
     #[test]
     fn a_long_log_is_emptied() {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::of(Path::new("/a.json"), &environment(folder.path())).unwrap();
+        let place = HostFolder::of(Path::new("/a.json"), &environment(folder.path())).unwrap();
         for (length, expected) in [(MAX_LOG_BYTES, MAX_LOG_BYTES), (MAX_LOG_BYTES + 1, 0)] {
             let log = File::create(place.log()).unwrap();
             log.set_len(length).unwrap();
@@ -367,7 +392,7 @@ mod tests {
     #[test]
     fn one_process_holds_the_lock() {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::of(Path::new("/a.json"), &environment(folder.path())).unwrap();
+        let place = HostFolder::of(Path::new("/a.json"), &environment(folder.path())).unwrap();
         let held = place.try_lock().unwrap();
         assert!(held.is_some());
         assert!(place.try_lock().unwrap().is_none());

@@ -19,7 +19,7 @@ use super::{
     build::Build,
     launch,
     link::{Attach, BlockingLink, Demand, Greeting, HostAnswer, LINK_VERSION, LinkError},
-    place::Place,
+    place::HostFolder,
 };
 use crate::{config::Environment, serve::journal::JournalFiles};
 
@@ -47,8 +47,26 @@ pub(crate) enum AttachError {
     NotReached(io::Error),
     #[error("the link to the host failed: {0}")]
     Link(#[from] LinkError),
+    #[error("the host did not take the client within {} s", START_TIMEOUT.as_secs())]
+    NotTaken,
+    #[error("the host of an older version does not stop taking clients")]
+    NotDrained,
     #[error("the host ended {MAX_QUICK_ENDS} times in a row")]
     KeepsEnding,
+}
+
+impl AttachError {
+    /// Returns whether the host has ended while it was asked.
+    fn is_end_of_host(&self) -> bool {
+        let Self::Link(error) = self else {
+            return false;
+        };
+        match error {
+            LinkError::Closed => true,
+            LinkError::Io(error) => error.kind() == io::ErrorKind::BrokenPipe,
+            LinkError::Malformed => false,
+        }
+    }
 }
 
 /// A client that no host serves.
@@ -65,19 +83,19 @@ pub(crate) struct Connected {
 }
 
 /// Connects to a socket of a place.
-pub(crate) fn connect(place: &Place, socket: &Path) -> Result<Connected, AttachError> {
-    Patience::new(place).connect(socket)
+pub(crate) fn connect(place: &HostFolder, socket: &Path) -> Result<Connected, AttachError> {
+    ReachTimeout::new(place).connect(socket)
 }
 
 /// The time that a host may take to be reached. It begins again while the host is busy: many clients may start at the same moment.
-struct Patience<'a> {
-    place: &'a Place,
+struct ReachTimeout<'a> {
+    place: &'a HostFolder,
     since: Instant,
     deadline: Instant,
 }
 
-impl<'a> Patience<'a> {
-    fn new(place: &'a Place) -> Self {
+impl<'a> ReachTimeout<'a> {
+    fn new(place: &'a HostFolder) -> Self {
         let since = Instant::now();
         Self {
             place,
@@ -102,7 +120,7 @@ impl<'a> Patience<'a> {
 
     /// Connects to a host and waits until it has said who it is.
     fn connect(&mut self, socket: &Path) -> Result<Connected, AttachError> {
-        let stream = Place::connect(socket).map_err(AttachError::NotReached)?;
+        let stream = HostFolder::connect(socket).map_err(AttachError::NotReached)?;
         let mut link = BlockingLink::new(stream);
         loop {
             let greeting = match greeting(&mut link, self.left()) {
@@ -146,12 +164,17 @@ fn is_timeout(error: &io::Error) -> bool {
 
 /// A process that waits for the host of its client.
 pub(crate) struct Waiting {
-    pub(crate) place: Place,
+    pub(crate) place: HostFolder,
     /// The configuration file, as an absolute path.
     pub(crate) config: PathBuf,
     pub(crate) environment: Environment,
     pub(crate) attach: Attach,
+    /// Reads the configuration again and returns the context that follows from it; `None` if the file cannot be used.
+    pub(crate) describe: Describe,
 }
+
+/// Returns the context of a client.
+pub(crate) type Describe = Box<dyn Fn() -> Option<Attach>>;
 
 /// The end of a link.
 enum LinkEnd {
@@ -165,23 +188,25 @@ enum LinkEnd {
 
 impl Waiting {
     /// Attaches the client and waits for its end. Returns the exit code.
-    pub(crate) fn run(&self) -> Result<u8, NotAttached> {
+    pub(crate) fn run(&mut self) -> Result<u8, NotAttached> {
         let mut journal = None;
         let mut quick_ends = 0;
         loop {
-            let mut link = match self.attach(journal.as_ref()) {
-                Ok(link) => link,
+            let (since, end) = match self.attach(journal.as_ref()) {
+                Ok(mut link) => (Instant::now(), self.wait(&mut link, &mut journal)),
+                Err(error) if error.is_end_of_host() => (Instant::now(), LinkEnd::Killed),
                 Err(error) => return Err(NotAttached { error, journal }),
             };
-            let since = Instant::now();
-            match wait(&mut link, &mut journal) {
+            match end {
                 LinkEnd::Client(code) => return Ok(code),
                 LinkEnd::Stopped => {
+                    // The user stopped the host. A new one starts when the client needs it, not before.
                     if !wait_for_input() {
                         return Ok(0);
                     }
                     quick_ends = 0;
                 }
+                // A host that ends at once, again and again, is broken by its configuration or by this client.
                 LinkEnd::Killed if since.elapsed() > QUICK_END => quick_ends = 0,
                 LinkEnd::Killed => quick_ends += 1,
             }
@@ -189,39 +214,76 @@ impl Waiting {
                 let error = AttachError::KeepsEnding;
                 return Err(NotAttached { error, journal });
             }
+            self.describe_again();
+        }
+    }
+
+    /// Waits for the end of the link, and keeps the last journal that came over it.
+    fn wait(&mut self, link: &mut BlockingLink, journal: &mut Option<JournalFiles>) -> LinkEnd {
+        while let Ok(received) = link.receive(None) {
+            match received.parse() {
+                Ok(HostAnswer::Journal) => {
+                    let files = JournalFiles::of(received.descriptors);
+                    *journal = files.or(journal.take());
+                }
+                Ok(HostAnswer::Changed) => {
+                    self.describe_again();
+                    let context = Demand::Context(Box::new(self.attach.clone()));
+                    // A host that has gone is noticed by the next receive.
+                    let _ = link.send(&context, &[], START_TIMEOUT);
+                }
+                Ok(HostAnswer::Ended { code }) => return LinkEnd::Client(code),
+                Ok(HostAnswer::Stopped) => return LinkEnd::Stopped,
+                // A newer host may send more.
+                _ => {}
+            }
+        }
+        LinkEnd::Killed
+    }
+
+    /// Updates the context of the client: the configuration may name other variables now.
+    fn describe_again(&mut self) {
+        if let Some(attach) = (self.describe)() {
+            self.attach = attach;
         }
     }
 
     /// Attaches the client to a host, and starts one if there is none.
     fn attach(&self, journal: Option<&JournalFiles>) -> Result<BlockingLink, AttachError> {
-        let mut patience = Patience::new(&self.place);
+        let mut reach = ReachTimeout::new(&self.place);
         let own = &self.attach.build;
+        let mut drained = None;
         loop {
-            match patience.connect(&self.place.socket()) {
+            match reach.connect(&self.place.socket()) {
                 Ok(Connected { link, greeting }) if !greeting.draining => {
                     if greeting.link > LINK_VERSION {
                         return Err(AttachError::OtherLink {
                             theirs: greeting.link,
                         });
                     }
+                    // A newer build must not wait for the clients of an older host to end before it is used.
                     if greeting.link == LINK_VERSION && !own.is_newer_than(&greeting.build) {
                         return self.attach_to(link, journal);
                     }
+                    if drained.replace(greeting.pid) == Some(greeting.pid) {
+                        return Err(AttachError::NotDrained);
+                    }
                     drain(link)?;
-                    patience = Patience::new(&self.place);
+                    reach = ReachTimeout::new(&self.place);
                 }
                 Ok(_) | Err(AttachError::Link(LinkError::Closed)) => {}
                 Err(AttachError::NotReached(error)) if is_absent(&error) => {
+                    // Only the holder of the lock starts a host, so many clients that start together start one.
                     let lock = self.place.try_lock().map_err(AttachError::NotStarted)?;
                     if let Some(lock) = lock {
                         launch::start(&self.place, &lock, &self.config, &self.environment)
                             .map_err(AttachError::NotStarted)?;
-                        patience = Patience::new(&self.place);
+                        reach = ReachTimeout::new(&self.place);
                     }
                 }
                 Err(error) => return Err(error),
             }
-            if patience.is_over() {
+            if reach.is_over() {
                 return Err(AttachError::Silent);
             }
             park_timeout(RETRY_INTERVAL);
@@ -271,7 +333,11 @@ fn attach_streams(
 ) -> Result<BlockingLink, AttachError> {
     let demand = Demand::Attach(Box::new(attach.clone()));
     link.send(&demand, descriptors, START_TIMEOUT)?;
-    match link.receive(Some(START_TIMEOUT))?.parse()? {
+    let answer = match link.receive(Some(START_TIMEOUT)) {
+        Err(LinkError::Io(error)) if is_timeout(&error) => return Err(AttachError::NotTaken),
+        answer => answer?,
+    };
+    match answer.parse()? {
         HostAnswer::Attached => Ok(link),
         HostAnswer::Refused { reason } => Err(AttachError::Refused { reason }),
         _ => Err(LinkError::Malformed.into()),
@@ -292,27 +358,11 @@ fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-/// Waits for the end of the link, and keeps the last journal that came over it.
-fn wait(link: &mut BlockingLink, journal: &mut Option<JournalFiles>) -> LinkEnd {
-    while let Ok(received) = link.receive(None) {
-        match received.parse() {
-            Ok(HostAnswer::Journal) => {
-                let files = JournalFiles::of(received.descriptors);
-                *journal = files.or(journal.take());
-            }
-            Ok(HostAnswer::Ended { code }) => return LinkEnd::Client(code),
-            Ok(HostAnswer::Stopped) => return LinkEnd::Stopped,
-            // A newer host may send more.
-            _ => {}
-        }
-    }
-    LinkEnd::Killed
-}
-
 /// Waits until the client writes something. Returns false if it has gone.
 fn wait_for_input() -> bool {
     let stdin = io::stdin();
     let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+    // Not read: the bytes are for the next host.
     while poll(&mut polled, None) == Err(rustix::io::Errno::INTR) {}
     polled[0].revents().contains(PollFlags::IN)
 }
@@ -366,7 +416,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let runtime = [("XDG_RUNTIME_DIR".into(), folder.path().into())];
         let environment = Environment::new(runtime, "/".into(), None);
-        let place = Place::of(Path::new("/a.json"), &environment).unwrap();
+        let place = HostFolder::of(Path::new("/a.json"), &environment).unwrap();
         let now = Instant::now();
         let long_ago = now.checked_sub(2 * START_TIMEOUT).unwrap();
         let rows = [
@@ -376,13 +426,13 @@ mod tests {
         ];
         for (owner, since, is_over) in rows {
             std::fs::write(place.folder().join("lock"), owner).unwrap();
-            let mut patience = Patience {
+            let mut reach = ReachTimeout {
                 place: &place,
                 since,
                 deadline: now,
             };
-            assert_eq!(patience.is_over(), is_over, "{owner:?}");
+            assert_eq!(reach.is_over(), is_over, "{owner:?}");
         }
-        assert!(!Patience::new(&place).is_over());
+        assert!(!ReachTimeout::new(&place).is_over());
     }
 }

@@ -89,17 +89,20 @@ fn message(error: Error) -> String {
 }
 
 fn compile<'a>(code: &'a str, arena: &'a Arena) -> Result<jaq_core::Filter<Data>, FilterError> {
-    let defs = jaq_core::defs().chain(jaq_std::defs());
-    let defs = defs.chain(jaq_json::defs()).filter(is_available);
+    let defs = jaq_core::defs()
+        .chain(jaq_std::defs())
+        .chain(jaq_json::defs())
+        .filter(is_available);
     let main = File { code, path: () };
     let modules = Loader::new(defs)
         .load(arena, main)
         .map_err(|errors| load_error(code, &errors))?;
     // Files of data are named by `import` too.
     load::import(&modules, |_| Err(String::new())).map_err(|errors| load_error(code, &errors))?;
-    let natives = jaq_core::funs().chain(jaq_std::base_funs());
-    let natives = natives.chain(jaq_json::funs());
-    let natives = natives.filter(|(name, _, _)| !is_left_out(name, None));
+    let natives = jaq_core::funs()
+        .chain(jaq_std::base_funs())
+        .chain(jaq_json::funs())
+        .filter(|(name, _, _)| !is_left_out(name, None));
     let compiled = Compiler::default()
         .with_funs(natives.chain([test()]))
         .compile(modules);
@@ -135,8 +138,10 @@ fn matches(mut arguments: Cv<'_, Data>) -> Result<Val, Error> {
             _ => return Err(Error::str(format!("invalid flag of test: {flag}"))),
         };
     }
-    let pattern = builder.size_limit(MAX_PATTERN_BYTES).build();
-    let pattern = pattern.map_err(|error| Error::str(format!("invalid regex: {error}")))?;
+    let pattern = builder
+        .size_limit(MAX_PATTERN_BYTES)
+        .build()
+        .map_err(|error| Error::str(format!("invalid regex: {error}")))?;
     Ok(Val::from(pattern.is_match(text(&arguments.1)?)))
 }
 

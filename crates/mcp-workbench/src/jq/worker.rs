@@ -21,6 +21,11 @@ pub(crate) const EXIT_FAILED: u8 = 3;
 /// The maximum output of a filter.
 pub(crate) const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 
+/// The number of characters of an error message from its beginning, and from its end if it is longer. The value that a filter
+/// fails on is in the middle, and may be the whole input.
+const MESSAGE_HEAD: usize = 160;
+const MESSAGE_TAIL: usize = 120;
+
 /// The maximum memory of a filter: enough to hold the largest message several times.
 #[cfg(unix)]
 const MAX_MEMORY_BYTES: u64 = 512 * 1024 * 1024;
@@ -39,7 +44,7 @@ pub(crate) fn run() -> ExitCode {
     let outcome = on_large_stack(move || evaluate(&text));
     let (output, code) = match outcome {
         Some(Ok(output)) => (output, ExitCode::SUCCESS),
-        Some(Err(message)) => (message.into_bytes(), ExitCode::from(EXIT_FAILED)),
+        Some(Err(message)) => (shortened(message).into_bytes(), ExitCode::from(EXIT_FAILED)),
         None => return ExitCode::FAILURE,
     };
     match io::stdout().lock().write_all(&output) {
@@ -71,6 +76,18 @@ fn evaluate(input: &[u8]) -> Result<Vec<u8>, String> {
         return Err(format!("its output is over {MAX_OUTPUT_BYTES} bytes"));
     }
     Ok(output)
+}
+
+/// Returns a message without its middle if it is long: both ends say what is wrong.
+fn shortened(message: String) -> String {
+    let head = message.char_indices().nth(MESSAGE_HEAD);
+    let tail = message.char_indices().nth_back(MESSAGE_TAIL);
+    match (head, tail) {
+        (Some((head, _)), Some((tail, _))) if head < tail => {
+            format!("{} … {}", &message[..head], &message[tail..])
+        }
+        _ => message,
+    }
 }
 
 /// Returns the filter and the JSON text.
@@ -137,6 +154,18 @@ mod tests {
                 (Err(found), Err(expected)) => assert!(found.starts_with(expected), "{found}"),
                 (found, expected) => panic!("{filter}: {found:?}, not {expected:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_long_message_keeps_both_of_its_ends() {
+        let long = format!("[{}]", "\"ä\",".repeat(1_000_000) + "1");
+        let message = shortened(run_on(".a", &long).unwrap_err());
+        assert!(message.starts_with("cannot index [\"ä\","), "{message}");
+        assert!(message.ends_with(",1] with \"a\""), "{message}");
+        assert!(message.chars().count() < 300, "{message}");
+        for short in ["", "x", &"ä".repeat(MESSAGE_HEAD + MESSAGE_TAIL)] {
+            assert_eq!(shortened(short.to_owned()), short);
         }
     }
 

@@ -56,7 +56,7 @@ impl PinnedServer {
         let tools = observation
             .tools
             .iter()
-            .map(|tool| (tool.0.clone(), observation.pinned(tool)));
+            .map(|(name, digest)| (name.clone(), observation.pinned(name, *digest)));
         Self {
             launch: observation.launch.clone(),
             seen: None,
@@ -121,8 +121,8 @@ impl PinnedServer {
             Selection::Tool(chosen) => {
                 self.launch = found.launch.clone();
                 self.seen = None;
-                for tool in found.tools.iter().filter(|(name, _)| name == chosen) {
-                    self.tools.insert(tool.0.clone(), found.pinned(tool));
+                for (name, digest) in found.tools.iter().filter(|(name, _)| name == chosen) {
+                    self.tools.insert(name.clone(), found.pinned(name, *digest));
                 }
                 if !found.tools.iter().any(|(name, _)| name == chosen) {
                     self.tools.remove(chosen);
@@ -140,9 +140,9 @@ impl PinnedServer {
 
 impl Observation {
     /// Returns the pin of a tool that is approved as it is.
-    fn pinned(&self, (name, digest): &(String, Digest)) -> PinnedTool {
+    fn pinned(&self, name: &str, digest: Digest) -> PinnedTool {
         PinnedTool {
-            pinned: Some(*digest),
+            pinned: Some(digest),
             seen: None,
             finding: self.findings.get(name).cloned(),
         }

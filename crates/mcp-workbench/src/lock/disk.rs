@@ -8,7 +8,8 @@ use crate::{
     plain_file::{self, PlainFileError},
 };
 
-const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
+/// The largest lock file that is read, and written.
+pub(super) const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Disk {

@@ -10,7 +10,7 @@ use std::{
 use super::{
     canonical::Digest,
     program_files::has_variable,
-    programs::{Programs, Recall},
+    programs::{Programs, ReusableDigests},
 };
 use crate::{
     config::{Server, StdioLaunch, Transport},
@@ -97,11 +97,11 @@ enum Source<'a> {
 pub(super) fn digests(
     server: &Server,
     programs: &Programs,
-    recall: Recall,
+    reusable: ReusableDigests,
 ) -> Option<BTreeMap<String, Digest>> {
     let digests = sources(server)?.filter_map(|(name, source)| {
         let digest = match source {
-            Source::File(file) => programs.digest(&file, recall)?,
+            Source::File(file) => programs.digest(&file, reusable)?,
             Source::Value(value) => Digest::of(value.as_bytes()),
         };
         Some((name, digest))

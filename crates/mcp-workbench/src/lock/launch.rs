@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     canonical::Digest,
     inputs, program_files,
-    programs::{Programs, Recall},
+    programs::{Programs, ReusableDigests},
 };
 use crate::config::{Server, WrittenEntry};
 
@@ -24,14 +24,14 @@ pub struct Launch(BTreeMap<String, Value>);
 
 impl Launch {
     /// Returns the current launch of a server. Reads files, which may take a moment.
-    pub(super) fn of(server: &Server, programs: &Programs, recall: Recall) -> Self {
+    pub(super) fn of(server: &Server, programs: &Programs, reusable: ReusableDigests) -> Self {
         let mut launch = Self::written(&server.written);
-        let files = program_files::digests(server, programs, recall);
+        let files = program_files::digests(server, programs, reusable);
         if !files.is_empty() {
             launch.0.insert("files".to_owned(), in_words(files));
         }
         // An empty part records that there were no inputs, so that a new one is a change.
-        if let Some(inputs) = inputs::digests(server, programs, recall) {
+        if let Some(inputs) = inputs::digests(server, programs, reusable) {
             launch.0.insert(INPUTS.to_owned(), in_words(inputs));
         }
         launch

@@ -1,16 +1,22 @@
 //! An observed server that may have to be written. Digests are computed on demand: for a first contact that is when the
 //! file is written, so no request waits for it.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    collections::HashSet,
+    sync::{Arc, OnceLock},
+};
 
 use ident::ServerIdentifier;
 use rawjson::RawJson;
 
 use super::{
-    Digest, Launch, Observation, canonical,
-    programs::{Programs, Recall},
+    Digest, Launch, Observation, PinnedServer, canonical,
+    programs::{Programs, ReusableDigests},
 };
 use crate::config::{Secrets, Server};
+
+/// The size of the line of a tool in the lock file, without its name.
+const TOOL_BYTES: usize = 100;
 
 /// An observed server with its definitions.
 #[derive(Debug)]
@@ -45,7 +51,7 @@ impl ObservedServer {
                 launch: match &self.start {
                     Start::Known(launch) => launch.saying(product),
                     Start::Unobserved(server, programs) => {
-                        Launch::of(server, programs, Recall::Cached).saying(product)
+                        Launch::of(server, programs, ReusableDigests::Cached).saying(product)
                     }
                 },
                 ..self.tools_only().clone()
@@ -67,6 +73,27 @@ impl ObservedServer {
                 ..Observation::default()
             }
         })
+    }
+
+    /// Returns about how much the tools of the server take in the lock file, together with those that it has of the server.
+    pub(super) fn lock_bytes(&self, known: Option<&PinnedServer>) -> usize {
+        let names: HashSet<&str> = self.tools.iter().map(|(name, _)| name.as_str()).collect();
+        let earlier = known.into_iter().flat_map(|it| it.tools.keys());
+        let earlier = earlier.map(String::as_str).filter(|it| !names.contains(it));
+        // Other characters may be escaped.
+        let size = |name: &str| {
+            if name.is_ascii() {
+                name.len()
+            } else {
+                3 * name.len()
+            }
+        };
+        let sizes = names
+            .iter()
+            .copied()
+            .chain(earlier)
+            .map(|it| size(it) + TOOL_BYTES);
+        sizes.sum()
     }
 
     /// Returns true if the launch is not observed yet.

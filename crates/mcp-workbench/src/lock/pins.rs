@@ -13,12 +13,13 @@ use rawjson::RawJson;
 use thiserror::Error;
 
 use super::{
-    Base, Denial, Digest, Launch, Lock, LockFault, Observation, PinPolicy, PinnedServer, canonical,
-    disk::{Disk, read, stamp},
+    Base, Denial, Differences, Digest, Launch, Lock, LockFault, Observation, PinPolicy,
+    PinnedServer, canonical,
+    disk::{Disk, MAX_FILE_BYTES, read, stamp},
     inputs,
     observed::ObservedServer,
     program_files,
-    programs::{Programs, Recall},
+    programs::{Programs, ReusableDigests},
     server_pins::Ruling,
     state::{LockState, ServerKey, key},
     texts::Texts,
@@ -29,6 +30,9 @@ use crate::{
     server_cache::{CachedServer, ServerCache, Subject},
     sync::lock,
 };
+
+/// The most that the tools of one server may take in the lock file: no server can make it too large for the others.
+pub(super) const MAX_SERVER_BYTES: usize = 4 * 1024 * 1024;
 
 /// The lock file of a configuration.
 #[derive(Debug)]
@@ -41,6 +45,8 @@ pub(crate) struct Pins {
     pub(super) texts: Texts,
     pub(super) programs: Arc<Programs>,
     state: Mutex<LockState>,
+    /// False if the tool list of a first contact may be incomplete, so that it is not pinned.
+    pub(super) records_first_contacts: bool,
     /// The policy of the configuration, or `None` if servers are started for a review.
     policy: Mutex<Option<PinPolicy>>,
     /// Serializes writers, so that each observation is written once.
@@ -59,6 +65,12 @@ pub(crate) enum RecordError {
         file.display()
     )]
     Unusable { file: PathBuf, fault: LockFault },
+    /// It would be too large to be read again.
+    #[error(
+        "the lock file `{}` would be larger than {} MiB\n  hint: leave out tools with \"toolFilters\", or servers that you do not need",
+        file.display(), MAX_FILE_BYTES / (1024 * 1024)
+    )]
+    TooLarge { file: PathBuf },
     #[error(transparent)]
     Write(#[from] WriteError),
 }
@@ -85,6 +97,7 @@ impl Pins {
             file,
             program: Invocation::of(config),
             state: Mutex::default(),
+            records_first_contacts: config.purpose != Purpose::Call,
             policy: Mutex::new(policy_of(config)),
             writing: Mutex::default(),
         }
@@ -96,6 +109,7 @@ impl Pins {
 
     /// Returns the mode that applies to a server that has this mode in the configuration.
     pub(crate) fn mode(&self, place: &ServerIdentifier, configured: PinMode) -> PinMode {
+        // Commands of `trust` review what the configuration says, not what the lock file still enforces.
         let is_review = self.policy().is_none();
         match &self.fresh().disk {
             Disk::Known(lock) if !is_review => lock.policy.mode(place, configured),
@@ -192,6 +206,7 @@ impl Pins {
         }
         let now = state.disk.clone();
         let before = std::mem::replace(&mut state.reported, now);
+        // The first reading is no change.
         if before != Disk::Unread && before != state.disk {
             state.changes += 1;
         }
@@ -216,8 +231,8 @@ impl Pins {
     }
 
     /// Returns the current launch of a server. Files may be read, which takes a moment.
-    pub(crate) fn launch(&self, server: &Server, recall: Recall) -> Launch {
-        Launch::of(server, &self.programs, recall)
+    pub(crate) fn launch(&self, server: &Server, reusable: ReusableDigests) -> Launch {
+        Launch::of(server, &self.programs, reusable)
     }
 
     /// Adds the digests of program files from the cache record of a server.
@@ -227,7 +242,7 @@ impl Pins {
 
     /// Returns the current launch of a server for an approval: every file is read.
     pub(crate) fn launch_to_approve(&self, server: &Server) -> Launch {
-        self.launch(server, Recall::of(PinMode::Enforce))
+        self.launch(server, ReusableDigests::of(PinMode::Enforce))
     }
 
     /// Returns the digests of the program files of a server that later runs may use.
@@ -305,6 +320,7 @@ impl Pins {
             }
         };
         let differences = differences.unwrap_or_default();
+        // Lists are read often; the same difference is logged once.
         if !denied.is_empty() && state.is_new_to_the_log(place, &differences) {
             tracing::warn!(
                 "{} of {} tools are withheld: {}",
@@ -341,6 +357,7 @@ impl Pins {
             Disk::Known(lock) => lock.server(&place),
             Disk::Unread | Disk::Missing => None,
         };
+        let is_too_large = found.lock_bytes(known) > MAX_SERVER_BYTES;
         // Observing the launch reads files, and listing tools must not wait for that.
         let first = state.first.get(&key).filter(|_| known.is_none());
         let is_same_start = first.is_some_and(|it| it.is_unobserved() && found.is_unobserved());
@@ -351,6 +368,9 @@ impl Pins {
         };
         let first = first.map(|first| PinnedServer::of(observed(first)));
         let Some(known) = known.or(first.as_ref()) else {
+            if is_too_large {
+                return Ruling::noticed(Some(state.log_too_large(key)));
+            }
             state.first.insert(key, Arc::new(found));
             return Ruling::default();
         };
@@ -362,20 +382,32 @@ impl Pins {
         });
         let known = reported.as_ref().unwrap_or(known);
         let differences = known.differences(observed(&found), Base::Seen);
+        let mut too_large = None;
         if known.has_seen(observed(&found)) {
             state.changed.remove(&key);
+        } else if is_too_large {
+            too_large = Some(state.log_too_large(key));
         } else {
             state.changed.insert(key, Arc::new(found));
         }
+        let words = self.changes_notice(&mut state, &place, &differences);
+        Ruling::noticed(words.into_iter().chain(too_large))
+    }
+
+    /// Returns the notice about the differences of a server, and logs it the first time.
+    fn changes_notice(
+        &self,
+        state: &mut LockState,
+        place: &ServerIdentifier,
+        differences: &Differences,
+    ) -> Option<String> {
         let words = differences
             .is_notable()
-            .then(|| words::changes(&self.program, &place, &differences));
-        if let Some(words) = &words
-            && state.is_new_to_the_log(&place, &differences)
-        {
+            .then(|| words::changes(&self.program, place, differences))?;
+        if state.is_new_to_the_log(place, differences) {
             tracing::warn!("{words}");
         }
-        Ruling::noticed(words)
+        Some(words)
     }
 
     /// Computes the digests of the tools that will be compared. This takes a moment, so it happens while the state is
@@ -482,7 +514,7 @@ impl Pins {
 /// Returns the policy of a configuration, or `None` for a review.
 fn policy_of(config: &Config) -> Option<PinPolicy> {
     match config.purpose {
-        Purpose::Use => Some(PinPolicy::of(config)),
+        Purpose::Use | Purpose::Call => Some(PinPolicy::of(config)),
         Purpose::Review => None,
     }
 }

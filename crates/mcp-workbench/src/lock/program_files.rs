@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     canonical::Digest,
-    programs::{Programs, Recall},
+    programs::{Programs, ReusableDigests},
 };
 use crate::{
     config::{Server, Transport},
@@ -32,12 +32,12 @@ pub(super) fn has_variable(written: &str) -> bool {
 pub(super) fn digests(
     server: &Server,
     programs: &Programs,
-    recall: Recall,
+    reusable: ReusableDigests,
 ) -> BTreeMap<String, Digest> {
     let mut files = BTreeMap::new();
     for (written, file) in named(server) {
         if !files.contains_key(written)
-            && let Some(digest) = programs.digest(&file, recall)
+            && let Some(digest) = programs.digest(&file, reusable)
         {
             files.insert(written.to_owned(), digest);
         }
@@ -52,8 +52,11 @@ pub(super) fn named(server: &Server) -> impl Iterator<Item = (&str, PathBuf)> {
         Transport::Remote(_) | Transport::Unset(_) => None,
     };
     launch.into_iter().flat_map(|launch| {
-        let command = server.written.command.as_deref();
-        let command = command.map(|written| (written, launch.command.as_str()));
+        let command = server
+            .written
+            .command
+            .as_deref()
+            .map(|written| (written, launch.command.as_str()));
         let command = command.filter(|(_, command)| Path::new(command).is_absolute());
         let arguments = launch
             .args_as_written

@@ -30,14 +30,14 @@ pub(super) struct Programs {
 
 /// The digests that may be reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Recall {
+pub(crate) enum ReusableDigests {
     /// Those of earlier runs too.
     Cached,
     /// Only those of files that were read after this moment. Servers that start together still read a file once.
     Since(Instant),
 }
 
-impl Recall {
+impl ReusableDigests {
     /// Returns the digests that may be reused for a server from now on.
     pub(crate) fn of(mode: PinMode) -> Self {
         match mode {
@@ -87,12 +87,12 @@ impl Programs {
 
     /// Returns the digest of a program, or `None` if it cannot be read, is too large, or is the workbench itself,
     /// because a replaced workbench would not check itself.
-    pub(super) fn digest(&self, path: &Path, recall: Recall) -> Option<Digest> {
+    pub(super) fn digest(&self, path: &Path, reusable: ReusableDigests) -> Option<Digest> {
         let metadata = program(path)?;
         let stamp = stamp(path, &metadata);
         // The map stays locked, so that a concurrent request for the same file waits instead of reading it too.
         let mut known = self.known();
-        if let Some(digest) = known.get(&stamp, recall) {
+        if let Some(digest) = known.get(&stamp, reusable) {
             return Some(digest);
         }
         let begun = Instant::now();
@@ -115,11 +115,11 @@ impl Programs {
 }
 
 impl Known {
-    fn get(&self, stamp: &str, recall: Recall) -> Option<Digest> {
+    fn get(&self, stamp: &str, reusable: ReusableDigests) -> Option<Digest> {
         let read = self.read.get(stamp);
-        match recall {
-            Recall::Since(moment) => read.filter(|it| it.1 >= moment).map(|it| it.0),
-            Recall::Cached => read
+        match reusable {
+            ReusableDigests::Since(moment) => read.filter(|it| it.1 >= moment).map(|it| it.0),
+            ReusableDigests::Cached => read
                 .map(|it| it.0)
                 .or_else(|| self.cached.get(stamp).copied()),
         }

@@ -9,25 +9,22 @@ use ident::ServerIdentifier;
 
 use super::{
     Digest, Lock, PinnedServer, Pins, RecordError,
-    disk::{Disk, read, stamp},
+    disk::{Disk, MAX_FILE_BYTES, read, stamp},
     observed::{ObservedServer, Start},
     pins::unusable,
-    state::Scope,
+    state::{LockState, NoticeScope},
 };
 use crate::{config::write_atomically, sync::lock, visible::visible};
 
 impl Pins {
     /// Marks changes as reported.
-    pub(crate) fn mark_reported(&self, scope: Scope<'_>) {
+    pub(crate) fn mark_reported(&self, scope: NoticeScope<'_>) {
         self.state().mark_reported(scope);
     }
 
     /// Returns true if there is something to write.
     pub(crate) fn has_news(&self) -> bool {
-        let has_found = {
-            let state = self.state();
-            !(state.first.is_empty() && state.reported_changes.is_empty())
-        };
+        let has_found = !self.news(&self.state()).is_empty();
         has_found || self.is_raised()
     }
 
@@ -37,7 +34,7 @@ impl Pins {
         let _turn = lock(&self.writing);
         let (news, is_reported) = {
             let state = self.state();
-            (state.news(), state.reported_unwritable)
+            (self.news(&state), state.reported_unwritable)
         };
         if news.is_empty() && !self.is_raised() {
             return;
@@ -50,14 +47,14 @@ impl Pins {
             }
         }
         let written = self.change(|lock| {
-            let mut pinned = (0, 0);
+            let mut pinned = NewPins::default();
             for found in &news {
-                pinned = add(pinned, take_up(lock, found));
+                pinned.take_up(lock, found);
             }
             pinned
         });
         match written {
-            Ok((lock, (servers, tools))) => {
+            Ok((lock, NewPins { servers, tools })) => {
                 self.store_texts(&lock, &news);
                 if servers > 0 {
                     let file = self.file().unwrap_or(Path::new(""));
@@ -76,6 +73,13 @@ impl Pins {
             }
             Err(_) => {}
         }
+    }
+
+    /// Returns the observations to write.
+    fn news(&self, state: &LockState) -> Vec<Arc<ObservedServer>> {
+        let first = state.first.values().filter(|_| self.records_first_contacts);
+        let news = first.chain(state.reported_changes.values());
+        news.map(Arc::clone).collect()
     }
 
     /// Applies a change to the current content of the file, which other processes may have written meanwhile.
@@ -97,7 +101,12 @@ impl Pins {
             lock.policy.raise(policy);
         }
         if before.as_deref() != Some(&lock) {
-            write_atomically(file, &lock.text())?;
+            let text = lock.text();
+            // A file that cannot be read again would approve nothing any more.
+            if text.len() as u64 > MAX_FILE_BYTES {
+                return Err(RecordError::TooLarge { file: file.into() });
+            }
+            write_atomically(file, &text)?;
         }
         let lock = Arc::new(lock);
         let mut state = self.state();
@@ -132,19 +141,25 @@ impl Pins {
     }
 }
 
-/// Adds an observation to the lock. Returns the numbers of newly pinned servers and tools.
-fn take_up(lock: &mut Lock, found: &ObservedServer) -> (usize, usize) {
-    let observation = found.observation();
-    if lock.server(&found.place).is_some() {
-        lock.server_mut(&found.place).see(observation);
-        return (0, 0);
-    }
-    *lock.server_mut(&found.place) = PinnedServer::of(observation);
-    (1, observation.tools.len())
+/// The numbers of newly pinned servers and tools.
+#[derive(Default)]
+struct NewPins {
+    servers: usize,
+    tools: usize,
 }
 
-fn add(a: (usize, usize), b: (usize, usize)) -> (usize, usize) {
-    (a.0 + b.0, a.1 + b.1)
+impl NewPins {
+    /// Adds an observation to the lock.
+    fn take_up(&mut self, lock: &mut Lock, found: &ObservedServer) {
+        let observation = found.observation();
+        if lock.server(&found.place).is_some() {
+            lock.server_mut(&found.place).see(observation);
+            return;
+        }
+        *lock.server_mut(&found.place) = PinnedServer::of(observation);
+        self.servers += 1;
+        self.tools += observation.tools.len();
+    }
 }
 
 fn counted(count: usize, word: &str) -> String {

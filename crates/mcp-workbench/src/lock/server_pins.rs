@@ -33,10 +33,10 @@ pub(crate) struct Ruling {
 }
 
 impl Ruling {
-    pub(super) fn noticed(notice: Option<String>) -> Self {
+    pub(super) fn noticed(notices: impl IntoIterator<Item = String>) -> Self {
         Self {
             denied: Vec::new(),
-            notices: notice.into_iter().collect(),
+            notices: notices.into_iter().collect(),
         }
     }
 }

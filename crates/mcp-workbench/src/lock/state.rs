@@ -11,6 +11,7 @@ use super::{
     Differences,
     disk::{Disk, Stamp},
     observed::ObservedServer,
+    words,
 };
 
 /// The state of a lock file in a process.
@@ -34,6 +35,8 @@ pub(super) struct LockState {
     logged: BTreeMap<ServerKey, Differences>,
     /// Servers for which the log says that their lowered `"pin"` is ignored.
     pub(super) logged_lowered: BTreeSet<ServerKey>,
+    /// Servers for which the log says that they are too large to be pinned.
+    logged_large: BTreeSet<ServerKey>,
     /// True after the unusable file was reported.
     pub(super) reported_unusable: bool,
     /// True after the failure to write was reported.
@@ -45,29 +48,23 @@ pub(super) type ServerKey = (String, String);
 
 /// The servers whose changes were reported.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Scope<'a> {
+pub(crate) enum NoticeScope<'a> {
     Toolbox(&'a ToolboxName),
     Everything,
 }
 
 impl LockState {
     /// Marks changes as reported.
-    pub(super) fn mark_reported(&mut self, scope: Scope<'_>) {
+    pub(super) fn mark_reported(&mut self, scope: NoticeScope<'_>) {
         let changed = std::mem::take(&mut self.changed);
         let (reported, left) = changed
             .into_iter()
             .partition(|((toolbox, _), _)| match scope {
-                Scope::Toolbox(chosen) => toolbox == chosen.as_str(),
-                Scope::Everything => true,
+                NoticeScope::Toolbox(chosen) => toolbox == chosen.as_str(),
+                NoticeScope::Everything => true,
             });
         self.reported_changes.extend::<BTreeMap<_, _>>(reported);
         self.changed = left;
-    }
-
-    /// Returns the observations to write.
-    pub(super) fn news(&self) -> Vec<Arc<ObservedServer>> {
-        let news = self.first.values().chain(self.reported_changes.values());
-        news.map(Arc::clone).collect()
     }
 
     /// Removes the observations that were written, unless there are newer ones.
@@ -76,6 +73,15 @@ impl LockState {
             |found: &Arc<ObservedServer>| written.iter().any(|it| Arc::ptr_eq(it, found));
         self.first.retain(|_, found| !is_written(found));
         self.reported_changes.retain(|_, found| !is_written(found));
+    }
+
+    /// Returns the notice about a server that is too large to be pinned, and logs it the first time.
+    pub(super) fn log_too_large(&mut self, key: ServerKey) -> String {
+        let words = words::too_large();
+        if self.logged_large.insert(key) {
+            tracing::warn!("{words}");
+        }
+        words
     }
 
     /// Returns true if these differences are not logged yet, and marks them as logged.

@@ -9,10 +9,11 @@ use thiserror::Error;
 use super::{
     Differences, LockFault,
     launch::{INPUTS, SAYS},
+    pins::MAX_SERVER_BYTES,
 };
 use crate::{
     config::{Invocation, PinMode},
-    visible::visible,
+    visible::{visible, visible_name},
 };
 
 /// The command that shows the differences between a server or a tool and its pin.
@@ -181,6 +182,15 @@ pub(super) fn changes(
     parts.join("; ")
 }
 
+/// Returns the notice about a server whose tools are too many or have too long names to be recorded.
+pub(super) fn too_large() -> String {
+    format!(
+        "its tools are not pinned because they would take more than {} MiB in the lock file; leave some out with \
+         \"toolFilters\"",
+        MAX_SERVER_BYTES / (1024 * 1024)
+    )
+}
+
 /// Returns the notice about an unusable lock file where nothing depends on it.
 pub(super) fn not_pinned(file: &str, fault: &LockFault) -> String {
     format!(
@@ -203,7 +213,7 @@ fn names(names: &[String]) -> String {
     let shown: Vec<String> = names
         .iter()
         .take(MAX_NAMES)
-        .map(|name| format!("'{}'", visible(name)))
+        .map(|name| format!("'{}'", visible_name(name)))
         .collect();
     match names.len().saturating_sub(MAX_NAMES) {
         0 => shown.join(", "),

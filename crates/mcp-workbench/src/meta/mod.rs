@@ -40,26 +40,24 @@ pub(crate) use run_code::{
 pub(crate) use search_tools::{DEFAULT_HITS, MAX_HITS};
 pub(crate) use use_tool::UseToolParams;
 
-impl MetaTool {
-    /// Runs a meta-tool that is not a call: `use_tool` goes through the call pipeline. A failure is a result that a
-    /// model can read.
-    pub(crate) async fn run(
-        self,
-        workbench: &Arc<Workbench>,
-        arguments: &RawJson,
-        context: &CallContext,
-    ) -> RawJson {
-        let result = match self {
-            Self::OpenToolbox => open_toolbox::run(workbench, arguments, context).await,
-            Self::SearchTools => search_tools::run(workbench, arguments, context).await,
-            Self::ReadResult => read_result::run(workbench, arguments, context).await,
-            Self::RunCode => run_code::run(workbench, arguments, context).await,
-            Self::UseTool => Err(Failure::NotRegistered {
-                name: self.name().to_owned(),
-            }),
-        };
-        result.unwrap_or_else(|failure| failure.to_result())
-    }
+/// Runs a meta-tool that is not a call: `use_tool` goes through the call pipeline. A failure is a result that a
+/// model can read.
+pub(crate) async fn run(
+    tool: MetaTool,
+    workbench: &Arc<Workbench>,
+    arguments: &RawJson,
+    context: &CallContext,
+) -> RawJson {
+    let result = match tool {
+        MetaTool::OpenToolbox => open_toolbox::run(workbench, arguments, context).await,
+        MetaTool::SearchTools => search_tools::run(workbench, arguments, context).await,
+        MetaTool::ReadResult => read_result::run(workbench, arguments, context).await,
+        MetaTool::RunCode => run_code::run(workbench, arguments, context).await,
+        MetaTool::UseTool => Err(Failure::NotRegistered {
+            name: tool.name().to_owned(),
+        }),
+    };
+    result.unwrap_or_else(|failure| failure.to_result())
 }
 
 /// Returns the result of a call during which the shared process ended, for a model to read.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ident::ToolboxName;
+use ident::{ToolIdentifier, ToolboxName};
 use rawjson::{Kind, RawJson};
 use search::{Explanation, Field, Query};
 use serde_json::{Map, Value, json};
@@ -20,8 +20,8 @@ use crate::{
     call::CallContext,
     config::{Detail, MetaTool},
     offload::offload,
-    toolbox::{Opened, render_matching, render_opened},
-    workbench::Workbench,
+    toolbox::{Matching, Opened, render_matching, render_opened},
+    workbench::{Search, Workbench},
 };
 
 const TOOLBOX: Key = Key {
@@ -96,10 +96,10 @@ pub(super) async fn run(
         });
     };
     let detail = detail.unwrap_or_else(|| workbench.config().open_detail);
-    match workbench.open_signing_in(&found, &context.client).await {
+    match workbench.open_with_sign_in(&found, &context.client).await {
         Ok(opened) => {
-            let opened = if hides_app_tools(context) {
-                opened.for_model()
+            let opened = if hides_app_tools(context) && opened.has_app_only() {
+                offload(opened.bytes(), move || opened.for_model()).await
             } else {
                 opened
             };
@@ -132,12 +132,8 @@ async fn matching(
         limit: usize::MAX,
     };
     let search = workbench.search(&wanted, &context.client).await;
-    // Near-duplicates are listed too, because the caller asked for the whole list.
-    let hits = search
-        .hits
-        .into_iter()
-        .flat_map(|hit| std::iter::once(hit.tool).chain(hit.alike));
-    let hits = workbench.explain(&wanted, hits.collect()).await;
+    let is_good = search.is_good;
+    let hits = workbench.explain(&wanted, listed(search)).await;
     // Matches in the description of the toolbox or server fit all of its tools, so they count only if no tool matches
     // otherwise.
     let any_speaks = hits
@@ -148,15 +144,30 @@ async fn matching(
         let hits = hits
             .iter()
             .filter(|(_, explanation)| !any_speaks || speaks_for_itself(explanation.as_ref()));
-        let matching: Vec<_> = hits
-            .filter_map(|(tool, _)| {
-                let definition = opened.tool(&tool.server, tool.tool.as_str())?;
-                Some((tool.server.clone(), definition))
-            })
-            .collect();
-        render_matching(&opened, &query, &matching, detail)
+        let tools = hits.filter_map(|(tool, _)| {
+            let definition = opened.tool(&tool.server, tool.tool.as_str())?;
+            Some((tool.server.clone(), definition))
+        });
+        let matching = Matching {
+            query: &query,
+            tools: tools.collect(),
+            is_good,
+        };
+        render_matching(&opened, &matching, detail)
     })
     .await
+}
+
+/// Returns the tools to list: all matches with their near-duplicates, because the caller asked for the whole list, or
+/// without a good match only the nearest ones.
+fn listed(search: Search) -> Vec<ToolIdentifier> {
+    if !search.is_good {
+        let nearest = search.shown().iter();
+        return nearest.map(|hit| hit.tool.clone()).collect();
+    }
+    let hits = search.hits.into_iter();
+    hits.flat_map(|hit| std::iter::once(hit.tool).chain(hit.alike))
+        .collect()
 }
 
 /// Returns whether a tool matches by more than the description of its server.

@@ -93,8 +93,9 @@ pub(super) async fn run(
         .as_ref()
         .ok_or(PageError::Gone)
         .map_err(refused)?;
-    let stored = find_result(workbench, address, owner).await;
-    let stored = stored.map_err(refused)?;
+    let stored = find_result(workbench, address, owner)
+        .await
+        .map_err(refused)?;
     if let Some(filter) = &params.select {
         let selected = select(workbench, &stored, filter).await?;
         let page_size = stored.page_size;
@@ -117,8 +118,8 @@ async fn select(
     filter: &Filter,
 ) -> Result<String, Failure> {
     let failed = |why: String| Failure::NotSelected { why };
-    let result = RawJson::parse(&stored.json().to_owned().into());
-    let result = result.map_err(|_| failed(NotSelectable::NotJson.to_string()))?;
+    let result = RawJson::parse(&stored.json().to_owned().into())
+        .map_err(|_| failed(NotSelectable::NotJson.to_string()))?;
     let selection = Selection::of(&result).map_err(|error| failed(error.to_string()))?;
     let selected = workbench.select(filter, selection.input()).await;
     selected.map_err(|error| failed(error.to_string()))

@@ -71,7 +71,7 @@ impl Metrics {
 
 impl Reader for Counted {
     fn detail(&self) -> Detail {
-        Detail::Facts
+        Detail::Hops
     }
 
     fn take(&self, event: &Event<'_>) {

@@ -250,8 +250,10 @@ impl<S> Merged<S> {
 
 /// Returns an item with the names of its toolbox and its server in `_meta`.
 fn with_origin(item: &RawJson, server: &ServerIdentifier) -> RawJson {
-    let meta = item.member("_meta").filter(|it| it.kind() == Kind::Object);
-    let meta = meta.unwrap_or_else(|| ObjectText::new().finish());
+    let meta = item
+        .member("_meta")
+        .filter(|it| it.kind() == Kind::Object)
+        .unwrap_or_else(|| ObjectText::new().finish());
     let meta = meta
         .with_member("toolbox", &RawJson::of(&server.toolbox.as_str()))
         .with_member("server", &RawJson::of(&server.server.as_str()));

@@ -103,26 +103,23 @@ impl Native {
     /// Returns the introduction for `initialize`.
     pub(crate) fn introduce(&self) -> Introduction {
         let catalogue = self.toolbox.catalogue();
-        let catalogue = catalogue.lists();
+        let lists = catalogue.lists();
         let mut capabilities = Map::new();
         capabilities.insert("tools".into(), json!({ "listChanged": true }));
         for family in ServerFamily::ALL {
-            if catalogue
-                .iter()
-                .any(|(_, list)| list.introduction.has(family))
-            {
-                let value = capability(family, catalogue);
+            if lists.iter().any(|(_, list)| list.introduction.has(family)) {
+                let value = capability(family, lists);
                 capabilities.insert(family.capability().into(), value);
             }
         }
-        let declared: Vec<&DeclaredExtensions> = catalogue
+        let declared: Vec<&DeclaredExtensions> = lists
             .iter()
             .filter_map(|(_, list)| list.introduction.declared.as_deref())
             .collect();
         let extensions = declared.iter().map(|it| &it.extensions);
         let experimental = declared.iter().map(|it| &it.experimental);
         let mut extensions = merged_settings(extensions);
-        if catalogue.iter().any(|(_, list)| reads_directories(list)) {
+        if lists.iter().any(|(_, list)| reads_directories(list)) {
             extensions.insert(SKILLS_EXTENSION.into(), json!({ "directoryRead": true }));
         }
         for (capability, merged) in [
@@ -135,7 +132,7 @@ impl Native {
         }
         Introduction {
             capabilities: Value::Object(capabilities),
-            instructions: instructions(catalogue),
+            instructions: instructions(lists),
         }
     }
 

@@ -47,10 +47,10 @@ impl OpenServer {
 /// The merged lists of open toolboxes.
 pub(crate) struct OpenLists {
     name_limit: usize,
-    state: Mutex<State>,
+    state: Mutex<OpenedState>,
 }
 
-struct State {
+struct OpenedState {
     cache: ListCache<ServerIdentifier>,
     /// The servers that the cached lists were made of.
     servers: Vec<ServerIdentifier>,
@@ -74,7 +74,7 @@ impl OpenLists {
     pub(crate) fn new(name_limit: usize, events: Events) -> Self {
         Self {
             name_limit,
-            state: Mutex::new(State {
+            state: Mutex::new(OpenedState {
                 cache: ListCache::new(events),
                 servers: Vec::new(),
                 ui_claims: UiClaims::default(),
@@ -185,8 +185,9 @@ impl OpenLists {
         params: &RawJson,
         context: CallContext,
     ) -> Answered {
-        let reference = params.member("ref");
-        let reference = reference.ok_or_else(|| NativeError::invalid("ref: Required"))?;
+        let reference = params
+            .member("ref")
+            .ok_or_else(|| NativeError::invalid("ref: Required"))?;
         let (key, route) = if let Ok(uri) = required(&reference, "uri") {
             // A completion names the template itself, not a URI that matches it.
             let templates = self
@@ -236,6 +237,7 @@ impl OpenLists {
             if let Some(server) = state.ui_claims.only(uri) {
                 return Ok(Route::unchanged(uri, server.clone()));
             }
+            // A guess would show the interface of one server for the tool of another.
             if state.ui_claims.is_shared(uri) {
                 return Err(missing());
             }
@@ -271,12 +273,14 @@ impl OpenLists {
             if let Some(merged) = state.cache.get(family) {
                 return merged;
             }
+            // If a list changes while it is read, `put` notices by this number and drops it.
             state.cache.generation()
         };
         let mut lists = Vec::new();
         let mut complete = true;
         for server in servers.iter().filter(|it| it.has(family.declared_by())) {
             let list = read_list(&server.handle, family, client).await;
+            // A server that fails now is asked again by the next request.
             complete &= list.is_some();
             let (items, hints) = list.unwrap_or((Vec::new(), CacheHints::NONE));
             lists.push(ServerItems {
@@ -303,12 +307,12 @@ impl OpenLists {
         merged
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OpenedState> {
         lock(&self.state)
     }
 }
 
-impl State {
+impl OpenedState {
     /// Drops the lists that have changed, and all of them if the set of servers has.
     fn refresh(&mut self, servers: &[OpenServer]) {
         self.cache.take_events();
@@ -342,6 +346,7 @@ fn skill_owner(servers: &[OpenServer], uri: &str) -> Result<Option<ServerIdentif
             continue;
         };
         let has = list.skills.iter().any(|skill| is_within(uri, skill.root()));
+        // Two servers claim the directory, so neither gets the other's reads.
         if has && owner.replace(server.identifier.clone()).is_some() {
             return Err(NativeError::ResourceNotFound(uri.to_owned()));
         }
@@ -357,8 +362,10 @@ async fn relay(
     route: &OpenRoute,
     context: CallContext,
 ) -> Answered {
-    let server = servers.iter().find(|it| it.identifier == route.server);
-    let server = server.ok_or(NativeError::NotOffered)?;
+    let server = servers
+        .iter()
+        .find(|it| it.identifier == route.server)
+        .ok_or(NativeError::NotOffered)?;
     let call = Call {
         request: CallRequest::Relayed {
             method,

@@ -54,7 +54,7 @@ impl ShownSkills {
                 let root = if is_taken(skill.root()) {
                     let Some(root) = renamed(native, server, skill.root()) else {
                         tracing::warn!(
-                            "server '{server}': another server has the skill {}",
+                            "omitting a skill of server '{server}', whose URI another server uses: {}",
                             skill.uri
                         );
                         continue;
@@ -202,8 +202,10 @@ pub(super) fn withheld_error(uri: &str, reason: &str) -> NativeError {
 
 /// Returns true if a server lists directories.
 pub(super) fn reads_directories(list: &ToolList) -> bool {
-    let settings = list.introduction.extension(SKILLS_EXTENSION);
-    let settings = settings.and_then(|it| serde_json::from_str::<serde_json::Value>(it).ok());
+    let settings = list
+        .introduction
+        .extension(SKILLS_EXTENSION)
+        .and_then(|it| serde_json::from_str::<serde_json::Value>(it).ok());
     settings.is_some_and(|settings| settings["directoryRead"] == true)
 }
 

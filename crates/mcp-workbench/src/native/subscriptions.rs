@@ -40,12 +40,12 @@ pub(super) struct Resource {
 
 pub(super) struct Subscriptions {
     toolbox: Arc<Toolbox>,
-    table: Mutex<Table>,
+    table: Mutex<SubscriptionTable>,
 }
 
 /// The subscribers of each resource.
 #[derive(Default)]
-struct Table {
+struct SubscriptionTable {
     by_resource: HashMap<Resource, HashSet<Subscriber>>,
     /// The number of listening requests so far.
     watches: u64,
@@ -154,12 +154,12 @@ impl Subscriptions {
         self.table().by_resource.contains_key(resource)
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, SubscriptionTable> {
         lock(&self.table)
     }
 }
 
-impl Table {
+impl SubscriptionTable {
     fn add(&mut self, subscriber: Subscriber, resource: &Resource) {
         let subscribers = self.by_resource.entry(resource.clone()).or_default();
         subscribers.insert(subscriber);
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_resource_is_unsubscribed_with_its_last_subscriber_of_any_kind() {
-        let mut table = Table::default();
+        let mut table = SubscriptionTable::default();
         let (client, watch) = (Subscriber::Client(ClientId(1)), Subscriber::Watch(1));
         table.add(client, &resource("a"));
         table.add(watch, &resource("a"));

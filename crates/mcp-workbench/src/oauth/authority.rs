@@ -61,11 +61,12 @@ impl Authority {
         known: Option<&str>,
     ) -> Result<Self, SignInError> {
         let fetcher = Fetcher::new(account.url());
-        let found = timeout(DISCOVERY_TIMEOUT, discover(&fetcher, challenge, known)).await;
-        let found = found.unwrap_or_else(|_| {
-            let host = account.url().host_str().unwrap_or_default().to_owned();
-            Err(FetchFault::TooSlow { host }.into())
-        })?;
+        let found = timeout(DISCOVERY_TIMEOUT, discover(&fetcher, challenge, known))
+            .await
+            .unwrap_or_else(|_| {
+                let host = account.url().host_str().unwrap_or_default().to_owned();
+                Err(FetchFault::TooSlow { host }.into())
+            })?;
         let authority = Self {
             account: account.clone(),
             fetcher,
@@ -84,11 +85,12 @@ impl Authority {
         resource: &str,
     ) -> Result<Self, SignInError> {
         let fetcher = Fetcher::new(&auth.issuer_url);
-        let metadata = timeout(DISCOVERY_TIMEOUT, discovery::metadata(&fetcher)).await;
-        let metadata = metadata.unwrap_or_else(|_| {
-            let host = auth.issuer_url.host_str().unwrap_or_default().to_owned();
-            Err(FetchFault::TooSlow { host }.into())
-        })?;
+        let metadata = timeout(DISCOVERY_TIMEOUT, discovery::metadata(&fetcher))
+            .await
+            .unwrap_or_else(|_| {
+                let host = auth.issuer_url.host_str().unwrap_or_default().to_owned();
+                Err(FetchFault::TooSlow { host }.into())
+            })?;
         let authority = Self {
             account: account.clone(),
             fetcher,
@@ -238,8 +240,10 @@ impl Authority {
         if !scopes.is_empty() {
             request["scope"] = scopes.join(" ").into();
         }
-        let response = self.fetcher.fetch(&url, post(JSON, request.to_string()));
-        let response = response.await?;
+        let response = self
+            .fetcher
+            .fetch(&url, post(JSON, request.to_string()))
+            .await?;
         let body = serde_json::from_slice::<Value>(response.body()).unwrap_or_default();
         match (refusal(&response), body["client_id"].as_str()) {
             (None, Some(id)) => Ok(RegisteredClient {

@@ -37,8 +37,8 @@ impl Challenge {
 
     /// Returns the scopes that the server asks for. Texts that cannot be scopes are left out.
     pub(crate) fn scopes(&self) -> Vec<String> {
-        let scopes = self.parameter("scope").unwrap_or_default();
-        let scopes = scopes.split_ascii_whitespace().filter(|it| is_scope(it));
+        let scope = self.parameter("scope").unwrap_or_default();
+        let scopes = scope.split_ascii_whitespace().filter(|it| is_scope(it));
         scopes.take(MOST_SCOPES).map(str::to_owned).collect()
     }
 

@@ -130,8 +130,10 @@ async fn fetch_resource(
     fetcher: &Fetcher,
     url: &Url,
 ) -> Result<Option<Result<ResourceMetadata, SignInError>>, SignInError> {
-    let document = fetcher.get(url).await?;
-    let document = document.and_then(|it| serde_json::from_slice::<ResourceMetadata>(&it).ok());
+    let document = fetcher
+        .get(url)
+        .await?
+        .and_then(|it| serde_json::from_slice::<ResourceMetadata>(&it).ok());
     Ok(document.map(|document| {
         let resource = document.resource.as_deref().unwrap_or_default();
         if covers(resource, fetcher.server()) {

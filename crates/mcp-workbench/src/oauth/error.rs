@@ -167,8 +167,13 @@ pub(crate) enum SignInError {
     #[error("sign-in was refused: {code}")]
     Denied { code: OAuthCode },
     /// The token endpoint refused the code or the credentials.
-    #[error("the authorization server gave no token: {code}")]
+    #[error("the authorization server issued no token: {code}")]
     NoToken { code: OAuthCode },
+    /// The authorization server of the users does not exchange tokens for assertions.
+    #[error(
+        "the authorization server of the users issues no identity assertions (ID-JAG) for other authorization servers"
+    )]
+    NoAssertions,
     /// The text is not the address of a redirect.
     #[error("this is not the address that the sign-in redirects to")]
     NotARedirect,

@@ -106,8 +106,9 @@ impl SignIn {
     /// sign-in is refused, and the wait continues. Not cancel-safe while a code is exchanged.
     pub(crate) async fn wait(&self, listener: &mut Listener) -> Result<Granted, SignInError> {
         loop {
-            let redirected = timeout_at(self.until, listener.next()).await;
-            let redirected = redirected.map_err(|_| SignInError::Over)?;
+            let redirected = timeout_at(self.until, listener.next())
+                .await
+                .map_err(|_| SignInError::Over)?;
             let finished = self.finish(&redirected.address).await;
             let outcome = Outcome::of(&finished);
             redirected.say(outcome).await;
@@ -134,8 +135,9 @@ impl PendingSignIn {
         // No value from a different authority is sent to this one.
         let record = record.filter(|it| it.issuer() == authority.issuer());
         let challenge = challenge.or(authority.challenge());
-        let resource_metadata = challenge.and_then(|it| it.resource_metadata(account.url()));
-        let resource_metadata = resource_metadata.map(String::from);
+        let resource_metadata = challenge
+            .and_then(|it| it.resource_metadata(account.url()))
+            .map(String::from);
         // A user who lacks scopes keeps the granted ones, also if the record does not yet name the missing ones.
         let is_step_up = challenge.is_some_and(Challenge::is_insufficient_scope);
         let scopes = authority.scopes(record.as_ref(), is_step_up);
@@ -180,8 +182,9 @@ impl PendingSignIn {
             known,
             resource_metadata,
         } = request;
-        let client = authority.client(redirect_uri, &scopes, known.as_ref());
-        let client = client.await?;
+        let client = authority
+            .client(redirect_uri, &scopes, known.as_ref())
+            .await?;
         let issuer = authority.issuer().map(str::to_owned);
         let is_new = known.is_none_or(|it| it.client.id != client.id);
         if is_new && client.redirect_uri.is_some() {

@@ -214,8 +214,9 @@ impl UserSignIns {
             .ok_or(SignInError::WrongState)?;
         let sealed = BASE64_URL_SAFE_NO_PAD.decode(value).ok();
         let text = sealed.and_then(|it| self.sealer.decrypt(SealPurpose::SignIn, &state, &it));
-        let journey = text.and_then(|it| serde_json::from_slice::<Journey>(&it).ok());
-        let journey = journey.ok_or(SignInError::WrongState)?;
+        let journey = text
+            .and_then(|it| serde_json::from_slice::<Journey>(&it).ok())
+            .ok_or(SignInError::WrongState)?;
         if journey.attempt.state() != state {
             return Err(SignInError::WrongState);
         }

@@ -70,8 +70,10 @@ impl Telemetry {
             None => resource.with_service_name(NAME).build(),
         };
         let traces = signals.traces.then(|| {
-            let exporter = SpanExporter::builder().with_http();
-            let exporter = exporter.with_http_client(client.clone()).build()?;
+            let exporter = SpanExporter::builder()
+                .with_http()
+                .with_http_client(client.clone())
+                .build()?;
             let traces = SdkTracerProvider::builder()
                 .with_resource(resource.clone())
                 .with_batch_exporter(exporter)
@@ -82,8 +84,10 @@ impl Telemetry {
             Ok::<_, ExporterBuildError>(traces)
         });
         let metrics = signals.metrics.then(|| {
-            let exporter = MetricExporter::builder().with_http();
-            let exporter = exporter.with_http_client(client.clone()).build()?;
+            let exporter = MetricExporter::builder()
+                .with_http()
+                .with_http_client(client.clone())
+                .build()?;
             let metrics = SdkMeterProvider::builder()
                 .with_resource(resource.clone())
                 .with_periodic_exporter(exporter)
@@ -160,7 +164,7 @@ impl Measurements {
 
 impl Reader for Measurements {
     fn detail(&self) -> Detail {
-        Detail::Facts
+        Detail::Hops
     }
 
     fn take(&self, event: &Event<'_>) {

@@ -103,8 +103,11 @@ impl Tracer for Spans {
             Some(parent) => Context::new().with_remote_span_context(to_context(parent)),
             None => Context::new(),
         };
-        let builder = self.tracer.span_builder(name);
-        let builder = builder.with_kind(kind).with_start_time(time);
+        let builder = self
+            .tracer
+            .span_builder(name)
+            .with_kind(kind)
+            .with_start_time(time);
         let span = self.tracer.build_with_context(builder, &context);
         let trace = of_context(span.span_context());
         let mut open = lock(&self.open);
@@ -117,7 +120,7 @@ impl Tracer for Spans {
 
 impl Reader for Spans {
     fn detail(&self) -> Detail {
-        Detail::Facts
+        Detail::Hops
     }
 
     fn take(&self, event: &Event<'_>) {

@@ -81,8 +81,9 @@ impl Scripts {
         if !script::IS_SUPPORTED {
             return Err(StartError::Unsupported);
         }
-        let permit = Arc::clone(&self.runs).try_acquire_owned();
-        let permit = permit.map_err(|_| StartError::TooMany)?;
+        let permit = Arc::clone(&self.runs)
+            .try_acquire_owned()
+            .map_err(|_| StartError::TooMany)?;
         let mut warm = self.warm();
         let mut ready = std::iter::from_fn(|| warm.pop());
         let worker = match ready.find_map(|mut worker| worker.is_alive().then_some(worker)) {

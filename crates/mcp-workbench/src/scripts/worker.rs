@@ -24,8 +24,17 @@ pub(crate) struct Worker {
     /// happen at once.
     unsent: BytesMut,
     output: BufReader<ChildStdout>,
+    incoming: Incoming,
+}
+
+/// The state of reading a worker's messages.
+#[derive(Default)]
+struct Incoming {
     /// The line that is being read.
     line: Vec<u8>,
+    /// The number of requests that the worker may still make. A worker that was taken over could make any number, whose
+    /// answers it does not read.
+    requests_left: u32,
 }
 
 /// A worker that ended without saying how its script ended.
@@ -49,7 +58,7 @@ impl Worker {
             input: Some(stdin),
             unsent: BytesMut::new(),
             output: BufReader::new(stdout),
-            line: Vec::new(),
+            incoming: Incoming::default(),
         })
     }
 
@@ -59,6 +68,9 @@ impl Worker {
 
     /// Queues a message, which [`next`](Self::next) writes.
     pub(crate) fn send(&mut self, message: &ToWorker<'_>) {
+        if let ToWorker::Run { limits, .. } = message {
+            self.incoming.requests_left = limits.calls;
+        }
         let writer = (&mut self.unsent).writer();
         serde_json::to_writer(writer, message).expect("messages have only text and JSON");
         self.unsent.put_u8(b'\n');
@@ -67,10 +79,11 @@ impl Worker {
     /// Writes what is queued, and returns the next message. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Result<FromWorker, WorkerGone> {
         let read = {
-            let mut read = pin!(read_message(&mut self.output, &mut self.line));
+            let mut read = pin!(read_message(&mut self.output, &mut self.incoming));
             loop {
                 tokio::select! {
                     biased;
+                    // Reading goes on meanwhile: a worker that waits to write reads nothing.
                     () = write(&mut self.input, &mut self.unsent), if !self.unsent.is_empty() => {}
                     read = &mut read => break read,
                 }
@@ -83,13 +96,15 @@ impl Worker {
     }
 }
 
-/// Reads a message; `None` if the worker has ended. `line` has what was read of it before, so this is cancel-safe.
+/// Reads a message; `None` if the worker has ended. `incoming` has what was read of it before, so this is cancel-safe.
 async fn read_message(
     output: &mut (impl AsyncBufRead + Unpin),
-    line: &mut Vec<u8>,
+    incoming: &mut Incoming,
 ) -> Option<Result<FromWorker, WorkerGone>> {
+    let line = &mut incoming.line;
     let left = MAX_LINE_BYTES.saturating_sub(line.len() as u64);
     let read = output.take(left).read_until(b'\n', line).await;
+    // A worker that was taken over could send a line without end.
     if line.len() as u64 >= MAX_LINE_BYTES {
         return Some(Err(WorkerGone::Garbled));
     }
@@ -98,6 +113,12 @@ async fn read_message(
     }
     let message = serde_json::from_slice(line);
     line.clear();
+    if let Ok(FromWorker::Call(_) | FromWorker::Emit { .. }) = &message {
+        match incoming.requests_left.checked_sub(1) {
+            Some(left) => incoming.requests_left = left,
+            None => return Some(Err(WorkerGone::Garbled)),
+        }
+    }
     Some(message.map_err(|_| WorkerGone::Garbled))
 }
 
@@ -135,8 +156,12 @@ mod tests {
 
     /// Reads all messages of a worker that sent these bytes and ended.
     async fn read(mut bytes: &[u8]) -> Vec<Result<FromWorker, WorkerGone>> {
-        let (mut line, mut messages) = (Vec::new(), Vec::new());
-        while let Some(message) = read_message(&mut bytes, &mut line).await {
+        let mut incoming = Incoming {
+            requests_left: 2,
+            ..Incoming::default()
+        };
+        let mut messages = Vec::new();
+        while let Some(message) = read_message(&mut bytes, &mut incoming).await {
             let is_last = message.is_err();
             messages.push(message);
             if is_last {
@@ -149,7 +174,13 @@ mod tests {
     #[tokio::test]
     async fn a_worker_that_was_taken_over_can_send_nothing_but_messages_of_bounded_size() {
         let ten_megabytes = format!("\"{}\"\n", "x".repeat(10_000_000));
-        let rows: [(&[u8], Option<WorkerGone>); 5] = [
+        let call = r#"{"call":{"id":1,"called":"search","arguments":{},"at":null}}"#;
+        let emit = r#"{"emit":{"id":1,"reference":"1.1"}}"#;
+        let [permitted, flood] = [[call, emit, ""], [call, emit, emit]].map(|it| it.join("\n"));
+        let flood = flood + "\n";
+        let rows: [(&[u8], Option<WorkerGone>); 7] = [
+            (permitted.as_bytes(), None),
+            (flood.as_bytes(), Some(WorkerGone::Garbled)),
             (b"\"ready\"\n", None),
             (b"\"ready\"\nnonsense\n", Some(WorkerGone::Garbled)),
             (

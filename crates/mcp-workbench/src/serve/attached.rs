@@ -106,7 +106,7 @@ impl AttachedClient {
         let unhandled = self.resume(replay).await;
         let input = RecordedInput::new(streams.input, journal, unhandled.into());
         let (Ok(input), Ok(output)) = (input, output) else {
-            tracing::warn!("the streams of a client cannot be watched");
+            tracing::warn!("failed to watch the streams of a client");
             return ServeEnd::Closed;
         };
         let writer = TaskTracker::new().spawn(write(frames, output, closed.clone()));

@@ -27,6 +27,10 @@ use crate::{
     },
 };
 
+/// The refusal of answers to questions of a run that is not there.
+const RUN_GONE: &str = "requestState: unknown, already used or expired. The script was not run again, because that would \
+                        repeat its calls: find out what they have done first";
+
 /// The parameters of `tools/call`.
 pub(super) struct CallParams<'a> {
     all: &'a RawJson,
@@ -142,7 +146,7 @@ impl MetaRun {
 
     pub(super) fn into_reply(self, workbench: Arc<Workbench>) -> ReplyFuture {
         Box::pin(async move {
-            let result = self.tool.run(&workbench, &self.arguments, &self.context);
+            let result = meta::run(self.tool, &workbench, &self.arguments, &self.context);
             let reply = Reply::Own(result.await);
             operations::end(self.observed, &reply);
             reply
@@ -169,6 +173,23 @@ fn observe(
         client: EventClient::of(&*context.client, workbench.client_name()),
     };
     observed.is_listened().then(|| observed.begin(begin()))
+}
+
+fn begin_meta_tool(
+    tool: MetaTool,
+    arguments: RawJson,
+    mut context: CallContext,
+    observed: Option<OperationGuard>,
+) -> Begun {
+    if let Some(observed) = &observed {
+        context.reports.set_span(observed.span());
+    }
+    Begun::Meta(MetaRun {
+        tool,
+        arguments,
+        context,
+        observed,
+    })
 }
 
 /// Starts the call that the parameters of a `tools/call` request.
@@ -203,11 +224,20 @@ pub(super) fn begin(
             context,
         }))
     };
+    let refused = |context: &CallContext, reply| {
+        operations::end(observe(workbench, request, &name, context), &reply);
+        Begun::Over(reply)
+    };
+    let unknown = |context: &CallContext, reply| {
+        operations::end_unknown(observe(workbench, request, &name, context), &reply);
+        Begun::Over(reply)
+    };
     if workbench.native().is_some() {
+        let (toolbox, server, tool) = ("", "", &*name);
         let names = ToolNames {
-            toolbox: "",
-            server: "",
-            tool: &name,
+            toolbox,
+            server,
+            tool,
         };
         return start(context, Mode::Native, names, arguments, Select::Whole);
     }
@@ -223,19 +253,17 @@ pub(super) fn begin(
                     let select = select.map_or(Select::Default, Select::Filter);
                     start(context, Mode::UseTool, tool.names(), arguments, select)
                 }
-                Err(failure) => {
-                    let reply = Reply::Own(failure);
-                    operations::end(observe(workbench, request, &name, &context), &reply);
-                    Begun::Over(reply)
-                }
+                Err(failure) => refused(&context, Reply::Own(failure)),
             }
         }
-        Some(tool) => Begun::Meta(MetaRun {
-            observed: observe(workbench, request, &name, &context),
-            tool,
-            arguments,
-            context,
-        }),
+        // Only the run itself can be continued. To start it again would repeat its calls.
+        Some(MetaTool::RunCode) if context.retry.is_some() => {
+            refused(&context, Reply::invalid_params(RUN_GONE))
+        }
+        Some(tool) => {
+            let observed = observe(workbench, request, &name, &context);
+            begin_meta_tool(tool, arguments, context, observed)
+        }
         None => match workbench.named(&name, &*context.client) {
             NamedTool::Registered(tool) => {
                 let names = ToolNames::from(&tool);
@@ -247,15 +275,9 @@ pub(super) fn begin(
                 start(context, Mode::Registered, names, arguments, Select::Whole)
             }
             NamedTool::Shared(servers) => {
-                let reply = Reply::invalid_params(ambiguous(&name, &servers));
-                operations::end_unknown(observe(workbench, request, &name, &context), &reply);
-                Begun::Over(reply)
+                unknown(&context, Reply::invalid_params(ambiguous(&name, &servers)))
             }
-            NamedTool::Unknown => {
-                let reply = unknown_tool(workbench, &name);
-                operations::end_unknown(observe(workbench, request, &name, &context), &reply);
-                Begun::Over(reply)
-            }
+            NamedTool::Unknown => unknown(&context, unknown_tool(workbench, &name)),
         },
     }
 }

@@ -257,6 +257,7 @@ impl Connection {
         match line {
             Line::Complete(frame) => self.take_frame(&frame),
             Line::TooLong(head) => {
+                // The client may wait for its response before it ends the line, so the id is looked for at once.
                 let id = id_from_head(&head);
                 if id.is_some() {
                     self.refuse_oversized(id.as_ref());
@@ -285,6 +286,7 @@ impl Connection {
                 let place = ReplyPlace::Line(self.output.for_request());
                 self.take_message(message, &outline, place, frame.len());
             }
+            // Batches are rare, so an array is looked for only after the message could not be parsed.
             Err(error) => match batch::elements(self, &on_one_line(frame)) {
                 Some(messages) => batch::take(self, &messages, self.output.for_request()),
                 None => self.refuse_frame(&error, frame),

@@ -22,7 +22,7 @@ use super::{
     modern::{ModernRequest, to_modern},
     output::ClientOutput,
     parked::ParkedCalls,
-    replica::Place,
+    replica::HandleOwner,
     run_task::{RunState, RunTask},
 };
 use crate::{
@@ -55,12 +55,12 @@ pub(super) struct Exchange {
     carrier: Carrier,
     /// The exchanges that wait for their clients.
     parked: Arc<ParkedCalls>,
-    state: Mutex<State>,
+    state: Mutex<ExchangeState>,
 }
 
 /// The state of an exchange.
 #[derive(Default)]
-struct State {
+struct ExchangeState {
     /// The request that the client waits for; none while the exchange is parked, and at the end.
     attached: Option<Attached>,
     /// The capabilities that the client declared last; none at the end.
@@ -249,6 +249,7 @@ impl Exchange {
         };
         state.task_since = Some(SystemTime::now());
         drop(state);
+        // Stored before the client learns the id, which it may use at once.
         let id = self.parked.keep_task(self);
         attached.answer(&Reply::Result(self.run_task(&id).created()));
     }
@@ -261,7 +262,7 @@ impl Exchange {
     /// Returns whether a task is one of another replica, or of an earlier process.
     pub(super) fn is_task_elsewhere(&self, id: &str) -> bool {
         let place = self.parked.replica().place(SealPurpose::Run, id);
-        matches!(place, Some(Place::Elsewhere(_)))
+        matches!(place, Some(HandleOwner::Elsewhere(_)))
     }
 
     /// Returns an exchange that became a task as its client sees it.
@@ -279,7 +280,8 @@ impl Exchange {
         let mut state = self.state();
         match state.attached.take() {
             Some(attached) => {
-                *state = State::default();
+                // Drops what the exchange holds (questions, capabilities), since handles of it may live longer.
+                *state = ExchangeState::default();
                 drop(state);
                 let method = attached.request.method.clone();
                 attached.answer(&to_modern(reply, &method));
@@ -290,10 +292,10 @@ impl Exchange {
 
     fn end(&self) {
         let mut state = self.state();
-        let ended = State {
+        let ended = ExchangeState {
             is_cancelled: true,
             task_since: state.task_since,
-            ..State::default()
+            ..ExchangeState::default()
         };
         let before = std::mem::replace(&mut *state, ended);
         drop(state);
@@ -325,6 +327,7 @@ impl Exchange {
 
     /// Waits a moment for more questions, and asks the client all of them.
     fn gather(self: &Arc<Self>) {
+        // Another question is being gathered already, and will take this one along.
         if std::mem::replace(&mut self.state().is_gathering, true) {
             return;
         }
@@ -348,6 +351,7 @@ impl Exchange {
         };
         let requests = input_requests(&state.open);
         drop(state);
+        // Parked before the response is sent: the next request may arrive in the same turn.
         let handle = self.parked.park(self, &attached.request);
         let asked = InputRequired {
             requests,
@@ -361,13 +365,13 @@ impl Exchange {
         state.attached.as_ref().map(|it| it.place.output().clone())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ExchangeState> {
         lock(&self.state)
     }
 }
 
 /// Returns the state of a run whose client follows it as a task.
-fn run_state(state: &State) -> RunState {
+fn run_state(state: &ExchangeState) -> RunState {
     if state.is_cancelled {
         return RunState::Cancelled;
     }

@@ -75,6 +75,7 @@ impl InFlight {
     ) -> Result<RunningKey, RequestId> {
         let mut running = self.running();
         let taken = self.taken.load(Ordering::Relaxed);
+        // Counted in an atomic beside the table, so that `has_room` needs no lock for every line that is read.
         let free = MAX_REQUESTS.saturating_sub(taken);
         if free == 0 {
             return Err(id);
@@ -104,6 +105,7 @@ impl InFlight {
         self.taken.store(taken - ended.takes, Ordering::Relaxed);
         let is_last = running.is_empty() && self.is_ending.load(Ordering::Relaxed);
         drop(running);
+        // Only these two changes can end a wait.
         if taken == MAX_REQUESTS || is_last {
             self.fewer.notify_waiters();
         }
@@ -134,6 +136,7 @@ impl InFlight {
 
     async fn until(&self, is_so: impl Fn() -> bool) {
         loop {
+            // Created before the check, so that a notification between check and wait is not lost.
             let fewer = self.fewer.notified();
             if is_so() {
                 return;

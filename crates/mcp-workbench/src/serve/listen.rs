@@ -84,19 +84,19 @@ async fn tell_own_changes(
     stream: &mut Subscription,
     apps: &mut Option<watch::Receiver<u64>>,
 ) {
-    let told = Changes {
+    let announced = Changes {
         tools: wanted.tools,
         ..Changes::default()
     };
     let mut definitions = workbench.definitions_changed();
-    stream.acknowledge(&told);
+    stream.acknowledge(&announced);
     loop {
-        stream.catch_up(&told);
+        stream.catch_up(&announced);
         tokio::select! {
             () = workbench.announcing_stopped() => return,
             () = sleep(CATCH_UP_INTERVAL), if stream.missed => {}
-            Ok(()) = definitions.changed(), if told.tools => stream.tell(TOOLS_CHANGED, None),
-            Ok(()) = changed(apps), if told.tools => stream.tell(TOOLS_CHANGED, None),
+            Ok(()) = definitions.changed(), if announced.tools => stream.tell(TOOLS_CHANGED, None),
+            Ok(()) = changed(apps), if announced.tools => stream.tell(TOOLS_CHANGED, None),
         }
     }
 }
@@ -148,8 +148,9 @@ struct Filter {
 
 impl Filter {
     fn read(params: Option<&RawJson>) -> Result<Self, String> {
-        let wanted = params.and_then(|params| params.member("notifications"));
-        let wanted = wanted.filter(|it| it.kind() == Kind::Object);
+        let wanted = params
+            .and_then(|params| params.member("notifications"))
+            .filter(|it| it.kind() == Kind::Object);
         let Some(wanted) = wanted else {
             return Err("notifications: Expected object".to_owned());
         };
@@ -178,8 +179,9 @@ fn texts(wanted: &RawJson, name: &str) -> Result<Option<Vec<String>>, String> {
         return Ok(None);
     };
     let text = |it: &RawJson| Some(it.as_text()?.into_owned());
-    let texts = value.elements();
-    let texts = texts.and_then(|it| it.iter().map(text).collect::<Option<_>>());
+    let texts = value
+        .elements()
+        .and_then(|it| it.iter().map(text).collect::<Option<_>>());
     match texts {
         Some(texts) => Ok(Some(texts)),
         None => Err(format!("notifications.{name}: Expected array of strings")),
@@ -193,9 +195,9 @@ fn filter_of(changes: &Changes) -> RawJson {
         (PROMPTS, changes.prompts),
         (RESOURCES, changes.resources),
     ];
-    let told = flags.into_iter().filter(|(_, told)| *told);
-    let filter = told.fold(ObjectText::new(), |text, (name, told)| {
-        text.member(name, &told)
+    let announced = flags.into_iter().filter(|(_, announced)| *announced);
+    let filter = announced.fold(ObjectText::new(), |text, (name, announced)| {
+        text.member(name, &announced)
     });
     if changes.uris.is_empty() {
         filter.finish()
@@ -289,8 +291,9 @@ impl Subscription {
 
     /// Adds the id of the request to a `_meta`.
     fn meta(&self, meta: Option<RawJson>) -> RawJson {
-        let meta = meta.filter(|meta| meta.kind() == Kind::Object);
-        let meta = meta.unwrap_or_else(|| ObjectText::new().finish());
+        let meta = meta
+            .filter(|meta| meta.kind() == Kind::Object)
+            .unwrap_or_else(|| ObjectText::new().finish());
         meta.with_member(SUBSCRIPTION_ID, self.id.as_json())
     }
 }

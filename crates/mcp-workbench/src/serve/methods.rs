@@ -286,8 +286,10 @@ pub(super) async fn read_linked(
     let context = requester.context_of(params);
     let client = context.client.recipient().owner;
     let (servers, lists) = (workbench.open_servers(), workbench.open_lists());
-    let place = workbench.links().server(client, &uri);
-    let place = place.filter(|_| !lists.has_shown(&servers, &uri));
+    let place = workbench
+        .links()
+        .server(client, &uri)
+        .filter(|_| !lists.has_shown(&servers, &uri));
     let server = place.as_ref().and_then(|place| workbench.server(place));
     let (Some(place), Some(server)) = (&place, server) else {
         let answered = lists.read(&servers, &uri, params, context).await;

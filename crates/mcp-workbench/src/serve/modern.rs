@@ -371,8 +371,9 @@ fn own_capabilities() -> Value {
 /// left as it is.
 fn identified(result: &RawJson) -> RawJson {
     let meta = result.member("_meta");
-    let meta = meta.filter(|meta| meta.kind() == Kind::Object);
-    let meta = meta.unwrap_or_else(|| ObjectText::new().finish());
+    let meta = meta
+        .filter(|meta| meta.kind() == Kind::Object)
+        .unwrap_or_else(|| ObjectText::new().finish());
     let identity = RawJson::of(&methods::identity());
     result.with_member("_meta", &meta.with_member(SERVER_INFO, &identity))
 }

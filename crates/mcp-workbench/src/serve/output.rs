@@ -205,6 +205,7 @@ impl Queue {
             return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
         }
         frames.outbox.advance(written);
+        // Notifications move up only when little is queued, so that a response never waits behind many of them.
         while frames.outbox.len() < MAX_PROMPT_BYTES
             && let Some(notice) = frames.notices.pop()
         {
@@ -223,6 +224,7 @@ impl Drop for QueuedFrames {
     fn drop(&mut self) {
         let mut frames = self.0.frames();
         frames.is_closed = true;
+        // Nobody will read it, and the connection may live for a while.
         frames.outbox = Outbox::default();
         frames.notices = Notices::default();
     }

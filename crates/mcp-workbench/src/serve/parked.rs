@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 use super::{
     exchange::Exchange,
     methods::Reply,
-    replica::{Place, Replica},
+    replica::{HandleOwner, Replica},
 };
 use crate::{
     alarm::Alarm,
@@ -45,25 +45,27 @@ struct Parked {
 
 pub(super) struct ParkedCalls {
     replica: Arc<Replica>,
-    table: Mutex<Table>,
+    table: Mutex<ParkedTable>,
     changed: Notify,
     /// The tasks of modern requests. They keep running while their client is away.
     pub(super) tasks: TaskTracker,
 }
 
 #[derive(Default)]
-struct Table {
+struct ParkedTable {
     exchanges: HashMap<u64, Parked>,
     handles: u64,
 }
 
-impl Table {
+impl ParkedTable {
     /// Adds an exchange under a new handle. If a principal has too many, its oldest is removed: clients forget
     /// questions, and a forgotten call must not block a new one.
     fn insert(&mut self, parked: Parked) -> (u64, Option<Parked>) {
         let principal = parked.exchange.principal;
-        let same = self.exchanges.iter();
-        let same = same.filter(|(_, it)| it.exchange.principal == principal);
+        let same = self
+            .exchanges
+            .iter()
+            .filter(|(_, it)| it.exchange.principal == principal);
         let handles: Vec<u64> = same.map(|(handle, _)| *handle).collect();
         let oldest = handles.iter().min().filter(|_| handles.len() >= MAX_PARKED);
         let displaced = oldest.and_then(|oldest| self.exchanges.remove(oldest));
@@ -120,12 +122,14 @@ impl ParkedCalls {
 
     /// Returns the exchange of a task, if this principal got its id from us. The task is kept for longer.
     pub(super) fn task(&self, id: &str, principal: Principal) -> Option<Arc<Exchange>> {
-        let Place::Here(handle) = self.replica.place(SealPurpose::Run, id)? else {
+        let HandleOwner::Here(handle) = self.replica.place(SealPurpose::Run, id)? else {
             return None;
         };
         let mut table = self.table();
-        let parked = table.exchanges.get_mut(&handle);
-        let parked = parked.filter(|it| it.exchange.principal == principal)?;
+        let parked = table
+            .exchanges
+            .get_mut(&handle)
+            .filter(|it| it.exchange.principal == principal)?;
         parked.until = Instant::now() + PARKING_TIMEOUT;
         Some(Arc::clone(&parked.exchange))
     }
@@ -136,6 +140,7 @@ impl ParkedCalls {
         if let Some(displaced) = displaced {
             displaced.exchange.cancel();
         }
+        // The new deadline may be the next one.
         self.changed.notify_one();
         handle
     }
@@ -145,8 +150,8 @@ impl ParkedCalls {
         let sealed = state.and_then(RawJson::as_text);
         let place = sealed.and_then(|it| self.replica.place(SealPurpose::ParkedCall, &it));
         match place {
-            Some(Place::Here(handle)) => Handle::Ours(handle),
-            Some(Place::Elsewhere(_)) => Handle::OfReplica,
+            Some(HandleOwner::Here(handle)) => Handle::Ours(handle),
+            Some(HandleOwner::Elsewhere(_)) => Handle::OfReplica,
             None => Handle::NotOurs,
         }
     }
@@ -165,6 +170,7 @@ impl ParkedCalls {
                 "requestState: unknown, already used or expired",
             ));
         };
+        // Otherwise a client could get the consent of one call for another.
         if parked.digest != Some(digest(request)) {
             return Err(Reply::invalid_params(
                 "requestState: belongs to a different request",
@@ -197,7 +203,7 @@ impl ParkedCalls {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, ParkedTable> {
         lock(&self.table)
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::{
     output::ClientOutput,
-    replica::{Place, Replica},
+    replica::{HandleOwner, Replica},
 };
 use crate::{
     call::{AnswerFuture, Question},
@@ -109,8 +109,8 @@ impl Questions {
             .replica
             .place(SealPurpose::Question, &id.as_json().as_text()?)?
         {
-            Place::Here(number) => Some(number),
-            Place::Elsewhere(_) => None,
+            HandleOwner::Here(number) => Some(number),
+            HandleOwner::Elsewhere(_) => None,
         }
     }
 

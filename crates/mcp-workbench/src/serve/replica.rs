@@ -24,7 +24,7 @@ pub(super) struct Replica {
 
 /// The place of something that a handle names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum HandleOwner {
     /// In this process, under this number.
     Here(u64),
     Elsewhere(Elsewhere),
@@ -71,15 +71,15 @@ impl Replica {
     }
 
     /// Returns the place of what a handle names; `None` if no replica has issued it.
-    pub(super) fn place(&self, purpose: SealPurpose, handle: &str) -> Option<Place> {
+    pub(super) fn place(&self, purpose: SealPurpose, handle: &str) -> Option<HandleOwner> {
         let content = self.sealer.reveal(purpose, handle)?;
         let mut parts = content.splitn(4, ' ');
         let (instance, number) = (parts.next()?, parts.next()?);
         if instance == self.instance {
-            return Some(Place::Here(number.parse().ok()?));
+            return Some(HandleOwner::Here(number.parse().ok()?));
         }
         let address = Url::parse(parts.next()?).ok();
-        Some(Place::Elsewhere(Elsewhere {
+        Some(HandleOwner::Elsewhere(Elsewhere {
             address: address.filter(|it| Some(it) != self.address.as_ref()),
             about: parts.next()?.to_owned(),
         }))
@@ -99,8 +99,8 @@ mod tests {
         Replica::new(Sealer::new(Some(&keys)), address)
     }
 
-    fn elsewhere(address: Option<&str>, about: &str) -> Place {
-        Place::Elsewhere(Elsewhere {
+    fn elsewhere(address: Option<&str>, about: &str) -> HandleOwner {
+        HandleOwner::Elsewhere(Elsewhere {
             address: address.map(|it| Url::parse(it).unwrap()),
             about: about.to_owned(),
         })
@@ -111,7 +111,7 @@ mod tests {
         let (here, there) = ("http://10.0.0.1:1/", "http://10.0.0.2:1/");
         let (one, other) = (replica(Some(here)), replica(Some(there)));
         let handle = one.handle_about(PURPOSE, 7, "a b");
-        assert_eq!(one.place(PURPOSE, &handle), Some(Place::Here(7)));
+        assert_eq!(one.place(PURPOSE, &handle), Some(HandleOwner::Here(7)));
         assert_eq!(
             other.place(PURPOSE, &handle),
             Some(elsewhere(Some(here), "a b"))

@@ -19,17 +19,16 @@ const PAGE_KEY: &str = "mcp-workbench/page";
 /// Returns the page at one of our addresses.
 pub(super) async fn read(workbench: &Workbench, requester: Requester, uri: &str) -> Reply {
     let Some(address) = Address::parse(uri) else {
-        return refusal(uri, (uri, 1), PageError::Gone);
+        return refusal(uri, uri, 1, PageError::Gone);
     };
-    let named = (address.id.as_str(), address.page);
     let owner = requester.into_client().recipient().owner;
-    let kept = match find_result(workbench, &address, owner).await {
-        Ok(kept) => kept,
-        Err(error) => return refusal(uri, named, error),
+    let stored = match find_result(workbench, &address, owner).await {
+        Ok(stored) => stored,
+        Err(error) => return refusal(uri, &address.id, address.page, error),
     };
-    match kept.page(address.view, address.page) {
-        Ok(page) => Reply::Own(contents(uri, &address, page, kept.pages(address.view))),
-        Err(error) => refusal(uri, named, error),
+    match stored.page(address.view, address.page) {
+        Ok(page) => Reply::Own(contents(uri, &address, page, stored.pages(address.view))),
+        Err(error) => refusal(uri, &address.id, address.page, error),
     }
 }
 
@@ -53,7 +52,7 @@ fn contents(uri: &str, address: &Address, page: &str, pages: usize) -> RawJson {
     }))
 }
 
-fn refusal(uri: &str, (result, page): (&str, usize), error: PageError) -> Reply {
+fn refusal(uri: &str, result: &str, page: usize, error: PageError) -> Reply {
     let words = meta::page_error_text(result, page, error);
     Reply::ErrorAsSent(RawJson::of(&json!({
         "code": RESOURCE_NOT_FOUND,

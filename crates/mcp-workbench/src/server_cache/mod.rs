@@ -125,6 +125,7 @@ impl ServerCache {
         change: impl FnOnce(&mut CachedServer),
     ) -> Result<(), NotCached> {
         let folder = self.folder().ok_or(NotCached::NoFolder)?;
+        // Others could plant tools here, or wait for tool lists to be written.
         if folder.exists() && !is_safe(folder) {
             return Err(NotCached::Exposed(folder.into()));
         }
@@ -138,6 +139,7 @@ impl ServerCache {
         let key = CacheKey::new(subject, &salt).ok_or(NotCached::NoFolder)?;
         let _turn = private_files::open_lock(folder, LOCK)
             .and_then(|file| private_files::wait_for_lock(file, LOCK_TIMEOUT));
+        // Read under the lock: another process may have written a different part of the record.
         let before = read_file(folder, &key);
         let mut record = before.clone().unwrap_or_default();
         change(&mut record);
@@ -167,11 +169,13 @@ impl ServerCache {
                 _ => Ok(()),
             };
         }
+        // Most starts confirm what is stored, and need no write.
         if before == Some(record) {
             return Ok(());
         }
         private_files::replace_pieces(folder, &key.file(), &record.pieces(key))?;
         let writes = self.writes.fetch_add(1, Ordering::Relaxed);
+        // Eviction lists the whole folder, so it does not follow every write.
         if writes.is_multiple_of(WRITES_BETWEEN_EVICTIONS) {
             eviction::evict(folder, SystemTime::now());
         }

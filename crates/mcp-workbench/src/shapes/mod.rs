@@ -227,8 +227,9 @@ impl Shapes {
 /// Parses stored shapes. Whatever does not keep the rules counts as nothing: the file may be of another build.
 fn parsed(stored: Option<&RawJson>) -> BTreeMap<String, Learned> {
     let stored = stored.filter(|it| it.as_bytes().len() <= MAX_BYTES);
-    let parsed = stored.and_then(|it| serde_json::from_slice(it.as_bytes()).ok());
-    let mut parsed: BTreeMap<String, Learned> = parsed.unwrap_or_default();
+    let mut parsed: BTreeMap<String, Learned> = stored
+        .and_then(|it| serde_json::from_slice(it.as_bytes()).ok())
+        .unwrap_or_default();
     parsed.retain(|_, it| it.shape.is_valid(0) && it.shape.parts() <= MAX_PARTS);
     parsed
 }

@@ -87,8 +87,10 @@ impl Writer {
                 Form::TypeScript => format!("Record<string, {values}>"),
             };
         }
-        let shown = object.members.iter();
-        let shown = shown.filter(|it| it.results >= self.fewest_results);
+        let shown = object
+            .members
+            .iter()
+            .filter(|it| it.results >= self.fewest_results);
         let members: Vec<String> = shown
             .map(|member| {
                 let optional = if object.is_optional(member) { "?" } else { "" };

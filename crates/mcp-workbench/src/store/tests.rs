@@ -1,5 +1,7 @@
 //! The store with a real Redis.
 
+mod topologies;
+
 use std::{
     io::Write,
     num::NonZeroU64,
@@ -64,7 +66,10 @@ impl Redis {
             "redis+unix://{}",
             self.folder.path().join("socket").display()
         );
-        Store::connect(&StoreAddress::new(url), Sealer::new(Some(&keys)))
+        Store::connect(
+            &StoreAddress::parse(&url).unwrap(),
+            Sealer::new(Some(&keys)),
+        )
     }
 }
 
@@ -121,18 +126,9 @@ async fn a_value_is_for_its_owner_and_its_key_and_ends() {
         assert_eq!(store.get(other).await.unwrap(), None);
     }
     assert_eq!(redis.store("b").get(AT).await.unwrap(), None);
-    let mut connection = store.connected().await.unwrap().connection;
-    let raw: Vec<u8> = cmd("GET")
-        .arg(AT.key())
-        .query_async(&mut connection)
-        .await
-        .unwrap();
+    let raw: Vec<u8> = store.run(cmd("GET").arg(AT.key())).await.unwrap();
     assert!(!raw.windows(6).any(|it| it == b"secret"));
-    let ttl: i64 = cmd("PTTL")
-        .arg(AT.key())
-        .query_async(&mut connection)
-        .await
-        .unwrap();
+    let ttl: i64 = store.run(cmd("PTTL").arg(AT.key())).await.unwrap();
     assert!((1..=60_000).contains(&ttl), "{ttl}");
     store.remove(AT).await.unwrap();
     assert_eq!(store.get(AT).await.unwrap(), None);

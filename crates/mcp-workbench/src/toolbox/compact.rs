@@ -36,7 +36,7 @@ const ARGUMENTS: &str = "arguments";
 
 /// The name that a title may repeat.
 #[derive(Clone, Copy)]
-enum Subject<'a> {
+enum SchemaPart<'a> {
     Tool(&'a str),
     /// A property or a definition.
     Property(&'a str),
@@ -45,10 +45,10 @@ enum Subject<'a> {
 
 /// Appends the input schema of a tool.
 pub(super) fn write_input_schema(text: &mut Vec<u8>, schema: &RawJson, tool: &str) {
-    write_schema(text, schema, Subject::Tool(tool), MAX_LEVELS);
+    write_schema(text, schema, SchemaPart::Tool(tool), MAX_LEVELS);
 }
 
-fn write_schema(text: &mut Vec<u8>, schema: &RawJson, subject: Subject<'_>, levels: usize) {
+fn write_schema(text: &mut Vec<u8>, schema: &RawJson, subject: SchemaPart<'_>, levels: usize) {
     let members = schema.members().filter(|_| levels > 0);
     let Some(members) = members else {
         schema.minify_into(text);
@@ -66,9 +66,9 @@ fn write_schema(text: &mut Vec<u8>, schema: &RawJson, subject: Subject<'_>, leve
         if SUBSCHEMAS.contains(&key) {
             write_subschemas(text, value, levels - 1);
         } else if NAMED_SUBSCHEMAS.contains(&key) {
-            write_schemas(text, value, |name| Subject::Property(name), levels - 1);
+            write_schemas(text, value, |name| SchemaPart::Property(name), levels - 1);
         } else if KEYED_SUBSCHEMAS.contains(&key) {
-            write_schemas(text, value, |_| Subject::Unnamed, levels - 1);
+            write_schemas(text, value, |_| SchemaPart::Unnamed, levels - 1);
         } else {
             value.minify_into(text);
         }
@@ -78,7 +78,7 @@ fn write_schema(text: &mut Vec<u8>, schema: &RawJson, subject: Subject<'_>, leve
 /// Appends a schema, or an array of schemas.
 fn write_subschemas(text: &mut Vec<u8>, value: &RawJson, levels: usize) {
     let Some(elements) = value.elements() else {
-        write_schema(text, value, Subject::Unnamed, levels);
+        write_schema(text, value, SchemaPart::Unnamed, levels);
         return;
     };
     text.push(b'[');
@@ -86,7 +86,7 @@ fn write_subschemas(text: &mut Vec<u8>, value: &RawJson, levels: usize) {
         if index > 0 {
             text.push(b',');
         }
-        write_schema(text, element, Subject::Unnamed, levels);
+        write_schema(text, element, SchemaPart::Unnamed, levels);
     }
     text.push(b']');
 }
@@ -95,7 +95,7 @@ fn write_subschemas(text: &mut Vec<u8>, value: &RawJson, levels: usize) {
 fn write_schemas(
     text: &mut Vec<u8>,
     value: &RawJson,
-    subject: fn(&str) -> Subject<'_>,
+    subject: fn(&str) -> SchemaPart<'_>,
     levels: usize,
 ) {
     let Some(members) = value.members() else {
@@ -124,7 +124,7 @@ fn write_object<'a, 'b: 'a>(
     text.push(b'}');
 }
 
-impl Subject<'_> {
+impl SchemaPart<'_> {
     /// Returns whether a title says nothing but the name, in other letter case or with other separators.
     fn is_repeated_by(self, title: &RawJson) -> bool {
         let Some(title) = title.as_text() else {

@@ -20,11 +20,11 @@ const HASH_CHARACTERS: usize = 9;
 /// The names that have been assigned.
 pub(crate) struct Registry {
     limit: usize,
-    names: Mutex<Names>,
+    names: Mutex<NameTable>,
 }
 
 #[derive(Default)]
-struct Names {
+struct NameTable {
     by_tool: HashMap<ToolIdentifier, Arc<str>>,
     by_name: HashMap<Arc<str>, ToolIdentifier>,
 }
@@ -73,7 +73,7 @@ impl Registry {
         self.names().by_name.len()
     }
 
-    fn names(&self) -> MutexGuard<'_, Names> {
+    fn names(&self) -> MutexGuard<'_, NameTable> {
         lock(&self.names)
     }
 }

@@ -4,7 +4,7 @@ use ident::{ServerName, ToolIdentifier, ToolboxName};
 
 use super::{
     opened::Opened,
-    render::{incomplete_lists, write_tool},
+    render::{Matching, incomplete_lists, shown_withheld, withheld_error, write_tool},
     signature::{parameters, sentence, sentence_of, shown_name},
 };
 use crate::{config::Detail, downstream::ToolDefinition, visible::visible};
@@ -81,34 +81,28 @@ pub(super) fn opened_text(opened: &Opened, detail: Detail) -> String {
 }
 
 /// Describes the tools of an open toolbox that match a query, best first.
-pub(super) fn matching_text(
-    opened: &Opened,
-    query: &str,
-    matching: &[(ServerName, &ToolDefinition)],
-    detail: Detail,
-) -> String {
+pub(super) fn matching_text(opened: &Opened, matching: &Matching<'_>, detail: Detail) -> String {
     let tools: usize = opened
         .catalogue
         .iter()
         .map(|(_, it)| it.tools().len())
         .sum();
-    let mut text = if matching.is_empty() {
-        format!(
-            "{}: none of {} matches '{}'. Use other words, or leave out the query.\n",
-            title(opened),
-            counted(tools, "tool"),
-            visible(query)
-        )
-    } else {
-        format!(
-            "{}: {} of {} match, best first, each as server and tool. {}\n",
-            title(opened),
-            matching.len(),
-            counted(tools, "tool"),
+    let (title, tools) = (title(opened), counted(tools, "tool"));
+    let mut text = match matching.tools.len() {
+        0 => format!(
+            "{title}: none of {tools} matches '{}'. Use other words, or leave out the query.\n",
+            visible(matching.query)
+        ),
+        count if matching.is_good => format!(
+            "{title}: {count} of {tools} match, best first, each as server and tool. {}\n",
             next_step(detail)
-        )
+        ),
+        count => format!(
+            "{title}: {}. Nearest {count} of {tools}, each as server and tool. Use other words, or leave out the query.\n",
+            matching.no_good_match()
+        ),
     };
-    for (server, tool) in matching {
+    for (server, tool) in &matching.tools {
         let server = shown_name(server.as_str());
         text.push_str(&format!("{server} {}\n", line(tool, detail)));
     }
@@ -145,14 +139,18 @@ fn remarks(opened: &Opened) -> String {
     for incomplete in incomplete_lists(&opened.config.name, &opened.catalogue) {
         text.push_str(&format!("{}\n", visible(&incomplete)));
     }
-    for (server, list) in &opened.catalogue {
+    let (withheld, left_out) = shown_withheld(&opened.catalogue);
+    if let Some(error) = withheld_error(&opened.config.name, left_out) {
+        text.push_str(&format!("{error}\n"));
+    }
+    for ((server, list), withheld) in opened.catalogue.iter().zip(withheld) {
         let server = shown_name(server.as_str());
         for skill in &list.skills {
             let description = sentence_of(&skill.description, MAX_INSTRUCTION_CHARACTERS);
             let (name, uri) = (visible(&skill.name), visible(&skill.uri));
             text.push_str(&format!("skill: {server} {name} ({uri}): {description}\n"));
         }
-        for withheld in &list.withheld {
+        for withheld in withheld {
             let (tool, reason) = (shown_name(&withheld.tool), visible(&withheld.reason));
             text.push_str(&format!("withheld: {server} {tool}: {reason}\n"));
         }

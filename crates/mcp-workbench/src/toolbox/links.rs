@@ -25,11 +25,11 @@ const RESOURCE_LINK: &str = "resource_link";
 /// The links of all clients.
 #[derive(Default)]
 pub(crate) struct Links {
-    table: Mutex<Table>,
+    table: Mutex<LinkTable>,
 }
 
 #[derive(Default)]
-struct Table {
+struct LinkTable {
     /// The server of each URI, for each client.
     servers: HashMap<(Owner, Arc<str>), ServerIdentifier>,
     /// The URIs of each server for each client, the oldest first.
@@ -67,12 +67,12 @@ impl Links {
             .remove_where(|_, server| !is_configured(server));
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, LinkTable> {
         lock(&self.table)
     }
 }
 
-impl Table {
+impl LinkTable {
     fn insert(&mut self, owner: Owner, server: &ServerIdentifier, uri: Arc<str>) {
         let key = (owner, uri);
         // The first server that linked a URI owns it; see the module header.

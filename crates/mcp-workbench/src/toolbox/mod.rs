@@ -23,6 +23,6 @@ pub(crate) use lean::{counted, definition_line, line, shown_identifier};
 pub(crate) use links::Links;
 pub(crate) use open::{OpenError, Toolbox};
 pub(crate) use opened::{Opened, ServerFailure};
-pub(crate) use render::{render_matching, render_opened, text_result};
+pub(crate) use render::{Matching, render_matching, render_opened, text_result};
 pub(crate) use signature::{parameters, sentence, shown_name};
 pub(crate) use typescript::{arguments_type, key as property_key, result_type};

@@ -97,6 +97,7 @@ impl Toolbox {
     /// Lets go of its servers, because its client has ended.
     pub(crate) fn close(&self) {
         let config = Arc::clone(&self.contents().config);
+        // New contents have servers that were never started; dropping the old ones stops theirs.
         let closed = Contents::new(config, Arc::clone(&self.pool));
         self.contents.send_replace(Arc::new(closed));
         *self.last_opened() = None;
@@ -193,6 +194,7 @@ impl Toolbox {
             catalogue,
             failures,
         } = found;
+        // An open toolbox without any tool would mislead a model.
         if catalogue.is_empty() && !failures.is_empty() {
             // A toolbox that was open stays open: its next call tries to start the server again.
             return Err(OpenError { failures });

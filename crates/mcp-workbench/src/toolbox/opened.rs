@@ -9,6 +9,7 @@ use super::render::render;
 use crate::{
     config::{self, Detail},
     downstream::{ConnectError, ToolDefinition, ToolList},
+    visible::visible,
 };
 
 /// The result of opening a toolbox.
@@ -42,11 +43,13 @@ impl Opened {
         }
     }
 
+    /// Returns true if a tool is for user interfaces only.
+    pub(crate) fn has_app_only(&self) -> bool {
+        self.catalogue.iter().any(|(_, list)| list.has_app_only())
+    }
+
     /// Returns the toolbox without the tools that are for user interfaces only.
-    pub(crate) fn for_model(self: Arc<Self>) -> Arc<Self> {
-        if !self.catalogue.iter().any(|(_, list)| list.has_app_only()) {
-            return self;
-        }
+    pub(crate) fn for_model(&self) -> Arc<Self> {
         let catalogue = self.catalogue.iter();
         let catalogue =
             catalogue.map(|(server, list)| (server.clone(), Arc::new(list.for_model())));
@@ -90,7 +93,9 @@ impl fmt::Display for ServerFailure {
         write!(
             f,
             "Failed to connect to server '{}' in toolbox '{}': {}",
-            self.server, self.toolbox, self.error
+            visible(self.server.as_str()),
+            visible(self.toolbox.as_str()),
+            self.error
         )
     }
 }

@@ -16,7 +16,8 @@ use super::{
 };
 use crate::{
     config::{Detail, Toolbox},
-    downstream::{ToolDefinition, ToolList},
+    downstream::{ToolDefinition, ToolList, Withheld},
+    visible::visible,
 };
 
 /// A tool that is not offered, as the result lists it.
@@ -39,6 +40,9 @@ struct NamedSkill<'a> {
 /// The maximum size of the definitions in one answer. Servers share it, so that none can push out the tools of
 /// another.
 const MAX_LISTED_BYTES: usize = 16 * 1024 * 1024;
+
+/// The maximum size of the withheld tools in one answer. Servers share it too.
+const MAX_WITHHELD_BYTES: usize = 1024 * 1024;
 
 /// The members of a definition that the detail `compact` has.
 const COMPACT_MEMBERS: [&str; 3] = ["name", "description", "inputSchema"];
@@ -73,7 +77,7 @@ pub(super) fn render(
     let tools: Vec<_> = catalogue
         .iter()
         .flat_map(|(server, list)| {
-            let tools = within(list.tools().iter(), share);
+            let tools = within(list.tools().iter(), share, definition_bytes);
             tools.map(move |tool| (server, tool))
         })
         .collect();
@@ -83,36 +87,57 @@ pub(super) fn render(
         connected,
         left_out: count(catalogue) - tools.len(),
         in_all: None,
+        notice: None,
         failures,
         detail,
     };
     text_result(&render_text(&shown, tools.into_iter()))
 }
 
+/// The tools of an open toolbox that match a query.
+pub(crate) struct Matching<'a> {
+    pub query: &'a str,
+    /// The tools, best first.
+    pub tools: Vec<(ServerName, &'a ToolDefinition)>,
+    /// False if these are only the nearest tools.
+    pub is_good: bool,
+}
+
+impl Matching<'_> {
+    /// Returns the remark about a query without a good match.
+    pub(super) fn no_good_match(&self) -> String {
+        format!(
+            "no good match for '{}', the tools are probably for something else",
+            visible(self.query.trim())
+        )
+    }
+}
+
 /// Returns the result of `open_toolbox` with only the tools that match a query, best first, and with the total
 /// number of tools.
-pub(crate) fn render_matching(
-    opened: &Opened,
-    query: &str,
-    matching: &[(ServerName, &ToolDefinition)],
-    detail: Detail,
-) -> RawJson {
+pub(crate) fn render_matching(opened: &Opened, matching: &Matching<'_>, detail: Detail) -> RawJson {
     if !matches!(detail, Detail::Compact | Detail::Full) {
-        return text_result(&matching_text(opened, query, matching, detail));
+        return text_result(&matching_text(opened, matching, detail));
     }
     let catalogue = &opened.catalogue;
-    let fitting = within(matching.iter().map(|(_, tool)| *tool), MAX_LISTED_BYTES).count();
+    let is_far = !matching.is_good && !matching.tools.is_empty();
+    let notice = is_far.then(|| matching.no_good_match());
+    let matching = &matching.tools;
+    let definitions = matching.iter().map(|(_, tool)| *tool);
+    let fitting = within(definitions, MAX_LISTED_BYTES, definition_bytes).count();
     let shown = Shown {
         toolbox: &opened.config,
         catalogue,
         connected: opened.connected,
         left_out: matching.len() - fitting,
         in_all: Some(count(catalogue)),
+        notice,
         failures: &opened.failures,
         detail,
     };
-    let tools = matching[..fitting].iter();
-    let tools = tools.map(|(server, tool)| (server, *tool));
+    let tools = matching[..fitting]
+        .iter()
+        .map(|(server, tool)| (server, *tool));
     text_result(&render_text(&shown, tools))
 }
 
@@ -120,15 +145,55 @@ fn count(catalogue: &[(ServerName, Arc<ToolList>)]) -> usize {
     catalogue.iter().map(|(_, list)| list.tools().len()).sum()
 }
 
-/// Returns the first tools whose definitions together have at most `bytes` bytes.
-fn within<'a>(
-    tools: impl Iterator<Item = &'a ToolDefinition>,
+/// Returns the first items that together have at most `bytes` bytes.
+fn within<'a, T: 'a>(
+    items: impl Iterator<Item = &'a T>,
     bytes: usize,
-) -> impl Iterator<Item = &'a ToolDefinition> {
+    size: impl Fn(&T) -> usize,
+) -> impl Iterator<Item = &'a T> {
     let mut used = 0;
-    tools.take_while(move |tool| {
-        used += tool.definition.as_bytes().len();
+    items.take_while(move |item| {
+        used += size(item);
         used <= bytes
+    })
+}
+
+fn definition_bytes(tool: &ToolDefinition) -> usize {
+    tool.definition.as_bytes().len()
+}
+
+fn withheld_bytes(withheld: &Withheld) -> usize {
+    withheld.tool.len() + withheld.reason.len()
+}
+
+/// Returns the withheld tools of each server that an answer has room for, and how many it has no room for.
+pub(super) fn shown_withheld(
+    catalogue: &[(ServerName, Arc<ToolList>)],
+) -> (Vec<&[Withheld]>, usize) {
+    let lists = || catalogue.iter().map(|(_, list)| &list.withheld[..]);
+    let sizes: Vec<usize> = lists()
+        .map(|withheld| withheld.iter().map(withheld_bytes).sum())
+        .collect();
+    let share = share(&sizes, MAX_WITHHELD_BYTES);
+    let shown: Vec<&[Withheld]> = lists()
+        .map(|withheld| {
+            let fitting = within(withheld.iter(), share, withheld_bytes).count();
+            &withheld[..fitting]
+        })
+        .collect();
+    let count: usize = shown.iter().map(|it| it.len()).sum();
+    let left_out = lists().map(<[Withheld]>::len).sum::<usize>() - count;
+    (shown, left_out)
+}
+
+/// Returns the error about withheld tools that an answer has no room for.
+pub(super) fn withheld_error(toolbox: &ToolboxName, left_out: usize) -> Option<String> {
+    let toolbox = visible(toolbox.as_str());
+    (left_out > 0).then(|| {
+        format!(
+            "Incomplete list of withheld tools of toolbox '{toolbox}': {left_out} are left out, because they are larger than \
+             {MAX_WITHHELD_BYTES} bytes together"
+        )
     })
 }
 
@@ -163,6 +228,8 @@ struct Shown<'a> {
     left_out: usize,
     /// The total number of tools, if not all are shown.
     in_all: Option<usize>,
+    /// A notice about the result itself.
+    notice: Option<String>,
     failures: &'a [ServerFailure],
     detail: Detail,
 }
@@ -177,6 +244,7 @@ fn render_text<'a>(
         connected,
         left_out: _,
         in_all,
+        notice: _,
         failures: _,
         detail,
     } = *shown;
@@ -242,24 +310,25 @@ fn write_extras(text: &mut Vec<u8>, shown: &Shown<'_>) {
     let mut errors: Vec<String> = shown.failures.iter().map(ToString::to_string).collect();
     errors.extend(incomplete_lists(&shown.toolbox.name, catalogue));
     errors.extend(left_out_error(&shown.toolbox.name, shown.left_out));
+    let (withheld, withheld_left_out) = shown_withheld(catalogue);
+    errors.extend(withheld_error(&shown.toolbox.name, withheld_left_out));
     let withheld: Vec<WithheldTool<'_>> = catalogue
         .iter()
-        .flat_map(|(server, list)| {
-            list.withheld.iter().map(move |it| WithheldTool {
+        .zip(withheld)
+        .flat_map(|((server, _), withheld)| {
+            withheld.iter().map(move |it| WithheldTool {
                 server: server.as_str(),
                 tool: &it.tool,
                 reason: &it.reason,
             })
         })
         .collect();
-    let notices: Vec<String> = catalogue
-        .iter()
-        .flat_map(|(server, list)| {
-            list.notices
-                .iter()
-                .map(move |notice| format!("server '{server}': {notice}"))
-        })
-        .collect();
+    let of_servers = catalogue.iter().flat_map(|(server, list)| {
+        list.notices
+            .iter()
+            .map(move |notice| format!("server '{}': {notice}", visible(server.as_str())))
+    });
+    let notices: Vec<String> = shown.notice.iter().cloned().chain(of_servers).collect();
     let instructions: IndexMap<&str, &str> = catalogue
         .iter()
         .filter_map(|(server, list)| {
@@ -291,6 +360,7 @@ pub(super) fn incomplete_lists(
 ) -> impl Iterator<Item = String> {
     catalogue.iter().filter_map(move |(server, list)| {
         let incomplete = list.incomplete.as_deref()?;
+        let (server, toolbox) = (visible(server.as_str()), visible(toolbox.as_str()));
         Some(format!(
             "Incomplete tool list of server '{server}' in toolbox '{toolbox}': {incomplete}"
         ))
@@ -298,6 +368,7 @@ pub(super) fn incomplete_lists(
 }
 
 fn left_out_error(toolbox: &ToolboxName, left_out: usize) -> Option<String> {
+    let toolbox = visible(toolbox.as_str());
     (left_out > 0).then(|| {
         format!(
             "Incomplete tool list of toolbox '{toolbox}': {left_out} tools are left out, because the definitions are \

@@ -58,8 +58,9 @@ impl Types<'_> {
             return UNKNOWN.to_owned();
         }
         if let Some(reference) = rules.get("$ref").and_then(Value::as_str) {
-            let target = reference.strip_prefix('#');
-            let target = target.and_then(|pointer| self.root.pointer(pointer));
+            let target = reference
+                .strip_prefix('#')
+                .and_then(|pointer| self.root.pointer(pointer));
             // A recursive type ends at the greatest depth.
             return target.map_or_else(|| UNKNOWN.to_owned(), |it| self.of(it, depth + 1));
         }
@@ -90,8 +91,9 @@ impl Types<'_> {
             "string" | "boolean" | "null" | "number" => name.to_owned(),
             "integer" => "number".to_owned(),
             "array" => {
-                let items = rules.get("items");
-                let items = items.map_or_else(|| UNKNOWN.to_owned(), |it| self.of(it, depth + 1));
+                let items = rules
+                    .get("items")
+                    .map_or_else(|| UNKNOWN.to_owned(), |it| self.of(it, depth + 1));
                 if items.contains(' ') && !is_one_object(&items) {
                     format!("({items})[]")
                 } else {
@@ -106,8 +108,10 @@ impl Types<'_> {
     /// Writes an object, required members first.
     fn object(&self, rules: &Map<String, Value>, depth: usize) -> String {
         let nothing = Map::new();
-        let properties = rules.get("properties").and_then(Value::as_object);
-        let properties = properties.unwrap_or(&nothing);
+        let properties = rules
+            .get("properties")
+            .and_then(Value::as_object)
+            .unwrap_or(&nothing);
         let required = rules.get("required").and_then(Value::as_array);
         let is_required = |name: &str| {
             let mut names = required.into_iter().flatten();

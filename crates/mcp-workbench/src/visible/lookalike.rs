@@ -43,7 +43,7 @@ pub(crate) fn imitation(text: &str) -> Option<&str> {
 
 /// Returns a name with everything shown by number that can be mistaken for something else: invisible characters and, in
 /// every word, lookalikes.
-pub(crate) fn told_apart(name: &str) -> String {
+pub(crate) fn with_lookalikes_numbered(name: &str) -> String {
     let mut text = String::new();
     for character in name.chars() {
         let is_other = !character.is_ascii() && folded(character).is_ascii();

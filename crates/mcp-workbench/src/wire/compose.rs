@@ -317,6 +317,7 @@ impl MetaText<'_> {
         if let Some(relayed) = self.relayed {
             separate(text, start);
             let members = relayed.as_bytes();
+            // Without its braces: the members join those before.
             text.extend_from_slice(&members[1..members.len() - 1]);
         }
         if let Some(progress) = self.progress {
@@ -353,6 +354,7 @@ impl<'a> Params<'a> {
             arguments,
             meta,
         };
+        // Short arguments are copied into the frame, which is cheaper than a second buffer to write.
         if arguments.as_bytes().len() < COPY_BELOW {
             params
         } else {

@@ -105,9 +105,9 @@ pub struct InvalidMessage {
 /// A reason why a JSON value is not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum MessageFault {
-    #[error("a message is an object, not {}", article(*.0))]
+    #[error("a message must be an object, not {}", article(*.0))]
     NotAnObject(Kind),
-    #[error("the envelope has a member twice")]
+    #[error("duplicate member in the envelope")]
     DoubledMember,
     #[error("\"jsonrpc\" is not \"2.0\"")]
     Version,
@@ -117,7 +117,7 @@ pub enum MessageFault {
     #[error("\"method\" is not a string")]
     Method,
     /// Neither request, notification nor response.
-    #[error("neither \"method\" nor \"result\" nor \"error\" is there")]
+    #[error("\"method\", \"result\" and \"error\" are all missing")]
     Shape,
     /// The parameters are neither object nor array.
     #[error("\"params\" is neither an object nor an array")]
@@ -136,7 +136,8 @@ fn article(kind: Kind) -> String {
 /// The positions of the members of an envelope. Members that are not needed are never copied.
 #[derive(Default)]
 pub(super) struct Envelope {
-    members: [Option<Span>; Slot::Error as usize + 1],
+    /// Start and end of each member. A message is at most 16 MiB, and no member begins at 0.
+    members: [(u32, u32); Slot::Error as usize + 1],
     doubled: bool,
     marks: ResultMarks,
 }
@@ -259,9 +260,10 @@ impl Envelope {
                 _ => scanner.value(at, 1)?,
             };
             if let Some(slot) = slot {
+                let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
                 // Readers differ in which of two members they use, so a duplicate is refused later, with the id if there is one.
-                let is_doubled = envelope.members[slot as usize].replace(at..end).is_some();
-                envelope.doubled |= is_doubled;
+                envelope.doubled |= envelope.get(slot).is_some();
+                envelope.members[slot as usize] = (offset(at), offset(end));
             }
             Ok(end)
         });
@@ -279,7 +281,8 @@ impl Envelope {
 
     /// Returns the place of a member.
     fn get(&self, slot: Slot) -> Option<Span> {
-        self.members[slot as usize].clone()
+        let (start, end) = self.members[slot as usize];
+        (start != 0).then_some(start as usize..end as usize)
     }
 
     /// The message, if it is one, out of the frame that was scanned.

@@ -152,7 +152,7 @@ impl CallOutline {
                     self.is_unusual |= key.plain().is_none();
                     self.has_others[level as usize] = true;
                     if level == Level::Meta {
-                        self.add_meta_other((offset(key.at), offset(end)));
+                        self.add_meta_other(offset(key.at), offset(end));
                     }
                 }
             }
@@ -160,9 +160,9 @@ impl CallOutline {
         })
     }
 
-    fn add_meta_other(&mut self, span: (u32, u32)) {
+    fn add_meta_other(&mut self, start: u32, end: u32) {
         if let Some(other) = self.meta_others.get_mut(self.meta_others_count) {
-            *other = span;
+            *other = (start, end);
         }
         self.meta_others_count += 1;
     }

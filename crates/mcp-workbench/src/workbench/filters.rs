@@ -22,8 +22,6 @@ use crate::{
 const MAX_RUNNING: usize = 4;
 /// The time that a filter may take.
 const MAX_TIME: Duration = Duration::from_secs(5);
-/// The maximum length of an error message of a filter. It may contain a part of the result.
-const MAX_MESSAGE_CHARACTERS: usize = 300;
 
 /// The state for running filters.
 pub(super) struct Filters {
@@ -94,8 +92,7 @@ pub(super) async fn run(
     match end.exit {
         Exit::Code(0) => Ok(output.into_owned()),
         Exit::Code(code) if code == i32::from(worker::EXIT_FAILED) => {
-            let message: String = output.chars().take(MAX_MESSAGE_CHARACTERS).collect();
-            Err(SelectError::Failed(visible(&message).to_string()))
+            Err(SelectError::Failed(visible(&output).to_string()))
         }
         Exit::Code(_) | Exit::Signal(_) | Exit::Closed => Err(SelectError::OverLimits),
     }

@@ -310,8 +310,11 @@ impl Finder {
         });
         let searched: Vec<TargetSnapshot> = searched.collect();
         {
-            let listed = searched.iter().filter(|it| it.tools.is_some());
-            let listed: HashSet<&ServerIdentifier> = listed.map(|it| &it.identifier).collect();
+            let listed: HashSet<&ServerIdentifier> = searched
+                .iter()
+                .filter(|it| it.tools.is_some())
+                .map(|it| &it.identifier)
+                .collect();
             let mut late = self.late();
             late.retain(|server| configured.contains(&server.toolbox) && !listed.contains(server));
         }

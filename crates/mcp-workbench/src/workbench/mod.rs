@@ -31,13 +31,13 @@ use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    call::{ClientCapabilities, ClientHandle, ClientId, Owner, Principal},
+    call::{ClientCapabilities, ClientHandle, ClientId, ExtensionSet, Owner, Principal},
     config::{Config, Limits, MetaTool, ToolMode},
     downstream::{ClientKind, Events as ServerEvents, Pool, ServerHandle, ViewId},
     era::Era,
     events::Events,
     jq::Filter,
-    lock::{Pins, Scope},
+    lock::{NoticeScope, Pins},
     native::{Native, OpenLists, OpenServer},
     oauth::{CredentialOwner, UserCredentials},
     offload::{offload, run_blocking},
@@ -52,7 +52,7 @@ pub(crate) use call::{
     approvals::{Approvals, Decision, NotPending, PendingApproval},
     budget::{Origin, count, fit, fit_page},
 };
-use call::{consent::Consents, oauth::open_signing_in};
+use call::{consent::Consents, oauth::open_with_sign_in};
 use filters::Filters;
 pub(crate) use filters::SelectError;
 use finder::{Finder, SEARCH_WAIT};
@@ -98,7 +98,7 @@ pub(crate) struct Workbench {
     announcing_end: CancellationToken,
     /// The numbers of the servers whose lists are followed.
     followed: Mutex<HashSet<u64>>,
-    /// The workbenches of users with this configuration.
+    /// The workbenches of users and of sets of extensions with this configuration.
     users: Mutex<Vec<Weak<Self>>>,
     /// The changes of the lock file that were applied.
     lock_changes: AtomicU64,
@@ -130,9 +130,14 @@ impl Workbench {
     pub(crate) fn for_user(&self, user: &Arc<UserCredentials>) -> Arc<Self> {
         let config = self.config();
         let pool = self.pool.for_user(&config, user);
-        let workbench = Self::sharing(config, pool, self.observation.beside());
-        sharing::add_user(self, &workbench);
-        workbench
+        sharing::beside(self, config, pool)
+    }
+
+    /// Creates the workbench of the clients that declare the same extensions, next to the one that has their configuration.
+    pub(crate) fn for_extensions(&self, set: ExtensionSet) -> Arc<Self> {
+        let config = self.config();
+        let pool = self.pool.for_extensions(&config, set);
+        sharing::beside(self, config, pool)
     }
 
     /// Creates the workbench of a client that shares servers with the other clients of the process. Whoever observes one of them
@@ -153,9 +158,10 @@ impl Workbench {
     }
 
     fn sharing(config: Arc<Config>, pool: Pool, observation: Observation) -> Arc<Self> {
-        let kept = pool.kept();
+        let reserved = pool.reserved();
         let workbench = Self::with_pool(config, pool, observation);
-        let separating = sharing::separate_kept(Arc::downgrade(&workbench), kept);
+        // Weak, or this task would keep the workbench alive.
+        let separating = sharing::separate_reserved(Arc::downgrade(&workbench), reserved);
         workbench.spawn(separating);
         workbench
     }
@@ -260,6 +266,7 @@ impl Workbench {
             }
         }
         if self.is_dynamic() {
+            // Names are only added, so the count tells whether clients have to be notified.
             let before = self.registry.len();
             register(&self.registry, toolbox);
             if self.registry.len() > before {
@@ -270,12 +277,12 @@ impl Workbench {
     }
 
     /// Opens a toolbox for a client, and offers its user to sign in to the servers that want it.
-    pub(crate) async fn open_signing_in(
+    pub(crate) async fn open_with_sign_in(
         &self,
         toolbox: &Toolbox,
         client: &Arc<dyn ClientHandle>,
     ) -> Result<Arc<Opened>, OpenError> {
-        open_signing_in(self, toolbox, client).await
+        open_with_sign_in(self, toolbox, client).await
     }
 
     /// Opens the toolbox of native mode. Servers that failed are logged. If none came up, the next request tries
@@ -303,6 +310,7 @@ impl Workbench {
 
     /// Opens a toolbox in the background of a call, which waits only for the one server that it needs.
     fn open_in_background(&self, toolbox: &Arc<Toolbox>, client: &Arc<dyn ClientHandle>) {
+        // Ten calls at once must not open the toolbox ten times.
         let Some(this) = self.this.upgrade().filter(|_| !toolbox.is_being_opened()) else {
             return;
         };
@@ -393,7 +401,7 @@ impl Workbench {
     pub(crate) fn mark_reported(&self, toolbox: &Toolbox) {
         self.pool
             .pins()
-            .mark_reported(Scope::Toolbox(toolbox.name()));
+            .mark_reported(NoticeScope::Toolbox(toolbox.name()));
         self.pool.record_soon();
     }
 
@@ -406,10 +414,7 @@ impl Workbench {
         };
         if self.lock_changes.swap(changes, Ordering::Relaxed) != changes {
             tracing::info!("the lock file changed; comparing the tools with it again");
-            let now = Arc::clone(&self.now.borrow());
-            for toolbox in now.toolboxes.values() {
-                toolbox.contents().recheck();
-            }
+            sharing::recheck(self);
         }
     }
 

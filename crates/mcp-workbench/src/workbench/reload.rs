@@ -81,10 +81,11 @@ pub(super) fn reload_with_users(
     files: &ChangedFiles,
 ) -> Result<ConfigChanges, ApplyConfigError> {
     let users = users(workbench);
+    // A configuration is large, and most workbenches have no users.
     let of_users = (!users.is_empty()).then(|| config.clone());
     let changes = reload(workbench, config, files)?;
     for (user, config) in users.iter().zip(of_users.iter().cycle()) {
-        reload(user, config.clone(), files)?;
+        reload_with_users(user, config.clone(), files)?;
     }
     Ok(changes)
 }
@@ -112,6 +113,7 @@ fn reload(
     // Taken now, because toolboxes that remain are changed in place.
     let shown = shown_tools(workbench, &before);
     let shown_apps = shown_apps(&before);
+    // Before the toolboxes change: servers that they create use the new rules.
     workbench.pool.adapt(&config);
     workbench.observation.renew(&config);
     let now = Arc::new(next(workbench, &before, config, files, &mut changes));
@@ -119,6 +121,7 @@ fn reload(
     workbench.results.adapt(&now.config);
     workbench.filters.adapt(&now.config);
     if !now.config.meta_tools.contains(&MetaTool::RunCode) {
+        // Workers that wait for scripts are processes, which nobody needs now.
         workbench.scripts.cool_down();
     }
     workbench.links.retain_servers(|server| {
@@ -163,8 +166,11 @@ fn next(
         };
         toolboxes.insert(name.clone(), next);
     }
-    let gone = before.toolboxes.keys();
-    let gone = gone.filter(|name| !toolboxes.contains_key(*name));
+    // Their servers end when the last handle is dropped, after the calls that still run.
+    let gone = before
+        .toolboxes
+        .keys()
+        .filter(|name| !toolboxes.contains_key(*name));
     changes.removed = gone.cloned().collect();
     let stayed = |names: &IndexMap<ToolboxName, Arc<Toolbox>>| -> Vec<ToolboxName> {
         let both = |name: &&ToolboxName| {

@@ -14,7 +14,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use indexmap::IndexMap;
 use rawjson::RawJson;
 use serde::{Deserialize, Serialize};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Workbench;
 use crate::{
@@ -33,6 +33,10 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 const MAX_AGE: Duration = Duration::from_hours(1);
 /// The maximum size of a result in the store of the replicas. A larger one is only where it was made.
 const MAX_SHARED_BYTES: usize = 8 * 1024 * 1024;
+/// How often a result that is not in the store is looked for again: the client may read it before its replica has written it
+/// there.
+const SHARED_READS: usize = 4;
+const SHARED_READ_PAUSE: Duration = Duration::from_millis(50);
 /// The number of random bytes in an id, so that ids cannot be guessed.
 const ID_BYTES: usize = 12;
 
@@ -209,12 +213,23 @@ pub(crate) async fn find_result(
         owner: &shared_owner,
         name: &address.id,
     };
-    let text = store.get(at).await.map_err(|error| {
-        tracing::warn!("failed to read a result of another replica: {error}");
-        PageError::Unreachable
-    })?;
-    let shared = text.and_then(|text| serde_json::from_slice::<SharedResult>(&text).ok());
-    let shared = shared.ok_or(PageError::Gone)?;
+    let read = async || {
+        store.get(at).await.map_err(|error| {
+            tracing::warn!("failed to read a result of another replica: {error}");
+            PageError::Unreachable
+        })
+    };
+    let mut text = read().await?;
+    for _ in 0..SHARED_READS {
+        if text.is_some() {
+            break;
+        }
+        sleep(SHARED_READ_PAUSE).await;
+        text = read().await?;
+    }
+    let shared = text
+        .and_then(|text| serde_json::from_slice::<SharedResult>(&text).ok())
+        .ok_or(PageError::Gone)?;
     Ok(Arc::new(shared.into_result(&address.id, owner)))
 }
 
@@ -332,8 +347,10 @@ impl Results {
     fn find(&self, address: &Address, owner: Owner) -> Result<Arc<StoredResult>, PageError> {
         let mut store = self.store();
         store.remove_expired(Instant::now(), self.bounds.age);
-        let found = store.by_id.get(&address.id);
-        let found = found.filter(|(_, result)| result.owner == owner);
+        let found = store
+            .by_id
+            .get(&address.id)
+            .filter(|(_, result)| result.owner == owner);
         found
             .map(|(_, result)| Arc::clone(result))
             .ok_or(PageError::Gone)

@@ -9,7 +9,11 @@ use ident::ClientName;
 use tokio::sync::watch;
 
 use super::{Workbench, following::follow};
-use crate::{downstream::ServerHandle, sync::lock};
+use crate::{
+    config::Config,
+    downstream::{Pool, ServerHandle},
+    sync::lock,
+};
 
 /// A server, and the client of the configuration that has it for itself.
 pub(crate) struct OwnServer {
@@ -33,11 +37,25 @@ pub(crate) fn own_servers(workbenches: &[Arc<Workbench>]) -> Vec<OwnServer> {
         .collect()
 }
 
-/// Records the workbench of a user, which gets the changes of the configuration.
-pub(super) fn add_user(workbench: &Workbench, user: &Arc<Workbench>) {
+/// Creates a workbench that gets the changes of the configuration and of the lock file together with `workbench`.
+pub(super) fn beside(workbench: &Workbench, config: Arc<Config>, pool: Pool) -> Arc<Workbench> {
+    let user = Workbench::sharing(config, pool, workbench.observation.beside());
     let mut users = lock(&workbench.users);
     users.retain(|it| it.strong_count() > 0);
-    users.push(Arc::downgrade(user));
+    users.push(Arc::downgrade(&user));
+    drop(users);
+    user
+}
+
+/// Compares the tools of all servers with the lock file again.
+pub(super) fn recheck(workbench: &Workbench) {
+    let now = Arc::clone(&workbench.now.borrow());
+    for toolbox in now.toolboxes.values() {
+        toolbox.contents().recheck();
+    }
+    for user in users(workbench) {
+        recheck(&user);
+    }
 }
 
 /// Returns the workbenches of the users with the configuration of this one.
@@ -56,7 +74,7 @@ pub(super) fn close(workbench: &Workbench) {
     }
 }
 
-/// Replaces the servers that are kept for another client, because they ask back.
+/// Replaces the servers that are reserved for another client, because they ask back.
 fn separate(workbench: &Workbench) {
     let now = Arc::clone(&workbench.now.borrow());
     for toolbox in now.toolboxes.values() {
@@ -67,13 +85,16 @@ fn separate(workbench: &Workbench) {
     }
 }
 
-/// Replaces the servers that are kept for another client, as long as the workbench exists.
-pub(super) async fn separate_kept(workbench: Weak<Workbench>, mut kept: watch::Receiver<u64>) {
+/// Replaces the servers that are reserved for another client, as long as the workbench exists.
+pub(super) async fn separate_reserved(
+    workbench: Weak<Workbench>,
+    mut reserved: watch::Receiver<u64>,
+) {
     let Some(end) = workbench.upgrade().map(|it| it.announcing_end.clone()) else {
         return;
     };
     let separating = async {
-        while kept.changed().await.is_ok() {
+        while reserved.changed().await.is_ok() {
             let Some(workbench) = workbench.upgrade() else {
                 return;
             };

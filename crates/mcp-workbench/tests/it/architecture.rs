@@ -2,7 +2,7 @@
 //! the outside, and the limits of the house.
 
 use std::{
-    fs,
+    fs, iter,
     path::{Path, PathBuf},
 };
 
@@ -139,17 +139,24 @@ impl Source {
         code.collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns the types without parameters that the file has inherent `impl` blocks for.
+    /// Returns the types without parameters that the file has inherent `impl` blocks for, except blocks for one platform.
     fn inherent_impls(&self) -> impl Iterator<Item = &str> {
-        let lines = self.text.lines();
-        lines.filter_map(|line| line.strip_prefix("impl ")?.strip_suffix(" {"))
+        let before = iter::once("").chain(self.text.lines());
+        let lines = before.zip(self.text.lines());
+        lines
+            .filter(|(before, _)| !before.starts_with("#[cfg"))
+            .filter_map(|(_, line)| line.strip_prefix("impl ")?.strip_suffix(" {"))
+            .filter(|name| name.chars().all(char::is_alphanumeric))
     }
 
     /// Returns whether the file declares a type of this name.
     fn declares(&self, name: &str) -> bool {
         let code = self.code();
-        let mut kinds = ["struct", "enum"].into_iter();
-        kinds.any(|kind| code.contains(&format!("{kind} {name} {{")))
+        ["struct", "enum"].into_iter().any(|kind| {
+            let begin = format!("{kind} {name}");
+            let mut ends = code.match_indices(&begin).map(|(at, _)| at + begin.len());
+            ends.any(|end| code[end..].starts_with([' ', '(', '<', ';']))
+        })
     }
 
     /// The code, and what its lists of imports name, each with the module in front: `process::{Child, Command}` is
@@ -326,6 +333,25 @@ fn the_methods_of_a_type_are_in_one_file() {
         for name in source.inherent_impls() {
             if IN_ONE_FILE.contains(&name) && !source.declares(name) {
                 findings.push(format!("{}: impl {name}", source.path));
+            }
+        }
+    }
+    none(&findings);
+}
+
+/// Methods in a child of the module that declares the type are fine; methods in another module are functions there.
+#[test]
+fn a_type_has_methods_only_in_its_module_and_one_impl_per_file() {
+    let sources = product();
+    let mut findings = Vec::new();
+    for source in &sources {
+        let names: Vec<&str> = source.inherent_impls().collect();
+        for (at, name) in names.iter().enumerate() {
+            let mut own = sources.iter().filter(|it| it.module() == source.module());
+            if names[..at].contains(name) {
+                findings.push(format!("{}: a second impl {name}", source.path));
+            } else if !own.any(|it| it.declares(name)) {
+                findings.push(format!("{}: impl {name} of another module", source.path));
             }
         }
     }

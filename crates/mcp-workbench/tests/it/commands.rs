@@ -122,6 +122,7 @@ fn unknown_commands_get_a_suggestion() {
             "status",
             "tip: try `mcp-workbench list`, `mcp-workbench doctor`, `mcp-workbench auth status`",
         ),
+        ("servers", "tip: try `mcp-workbench list`"),
         ("instal", "tip: did you mean `mcp-workbench install`?"),
     ];
     for (word, tip) in cases {
@@ -129,8 +130,11 @@ fn unknown_commands_get_a_suggestion() {
         assert_eq!(finished.status.code(), Some(2));
         assert!(finished.stderr.contains(tip), "{}", finished.stderr);
     }
-    let finished = Setup::new().start_with(&["frobnicate"]).finish();
-    assert!(!finished.stderr.contains("tip:"), "{}", finished.stderr);
+    for word in ["frobnicate", "serverless"] {
+        let finished = Setup::new().start_with(&[word]).finish();
+        let begin = format!("error: unrecognized subcommand '{word}'\n\nUsage:");
+        assert!(finished.stderr.starts_with(&begin), "{}", finished.stderr);
+    }
 }
 
 #[test]

@@ -125,9 +125,19 @@ fn names_that_a_shell_would_split_or_run_are_not_completed() {
 #[test]
 fn completion_uses_the_configuration_of_the_command_line() {
     let setup = setup();
-    let text = r#"{"toolboxes": {"mine": {"description": "d", "mcpServers": {}}}}"#;
+    let text = r#"{"toolboxes": {"mine": {"description": "d", "mcpServers": {}}},
+        "clients": {"laptop": {"toolboxes": ["mine"]}}}"#;
     let other = setup.write("work/other.json", text);
-    let words = ["--config", other.to_str().unwrap(), "list", "m"];
+    let config = ["--config", other.to_str().unwrap()];
+    for words in [
+        &["--as", "l"][..],
+        &["call", "--as", ""],
+        &["serve", "--as", "la"],
+    ] {
+        let words = [&config, words].concat();
+        assert_eq!(complete(&setup, &words), ["laptop"], "{words:?}");
+    }
+    let words = [&config[..], &["list", "m"]].concat();
     assert_eq!(complete(&setup, &words), ["mine"]);
     // One that cannot be used has no names, and is no reason for a message in the middle of a line.
     setup.write("work/other.json", "{");

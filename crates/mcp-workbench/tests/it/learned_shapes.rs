@@ -136,11 +136,11 @@ fn hostile_shapes_are_bounded_and_show_no_data() {
     let fault = Fault::within(
         60,
         "J3",
-        "results with 100,000 names, names that are data, and 120 levels",
+        "results with 8,000 names, names that are data, and 120 levels",
         "shapes stay within their bounds; names that are data are neither shown nor stored; memory < 96 MiB",
     );
-    let names = (0..100_000).map(|n| (format!("user{n}@example.test"), json!(n)));
-    let many: Map<String, Value> = names.take(8000).collect();
+    let names = (0..8000).map(|n| (format!("user{n}@example.test"), json!(n)));
+    let many: Map<String, Value> = names.collect();
     let people = json!({"alice": {"age": 1}, "bob": {"age": 2}});
     let mut deep = json!(1);
     for _ in 0..60 {

@@ -159,3 +159,79 @@ fn the_tools_of_all_servers_together_are_listed_in_pages() {
         assert_eq!(unknown.error().message, "cursor: unknown", "{mode}");
     }
 }
+
+/// The detail of an open without definitions.
+const NAMES: &str = r#"{"toolbox":"dev","detail":"names"}"#;
+
+#[test]
+fn withheld_tools_are_listed_up_to_a_bound() {
+    // Each is withheld, and each hidden character is shown by a longer number, in the name and in two commands.
+    let name = |number: usize| format!("{number}{}", "\u{E0041}".repeat(100));
+    let tools: Vec<Value> = (0..2000).map(|it| definition(&name(it), 0)).collect();
+    let hostile = Script::new().tools(&json!(tools).to_string());
+    let mut workbench = Setup::new()
+        .toolbox("dev", "d")
+        .server("fs", &hostile)
+        .server("other", &Script::named(&["own", "hid\u{202E}den"]))
+        .connect();
+    let opened = workbench.open("dev");
+    assert_eq!(opened.tool_names(), ["own"]);
+    assert!(opened.raw.len() < 2 << 20, "{}", opened.raw.len());
+    let json = opened.json();
+    let withheld = json["withheld"].as_array().unwrap();
+    let of = |server: &str| withheld.iter().filter(|it| it["server"] == server).count();
+    assert_eq!(of("other"), 1, "a server that needs little has room");
+    let error = format!(
+        "Incomplete list of withheld tools of toolbox 'dev': {} are left out, because they are larger than 1048576 bytes together",
+        2000 - of("fs")
+    );
+    assert_eq!(json["_errors"], json!([error]));
+    let lines = workbench.call("open_toolbox", NAMES);
+    let lines = lines.text();
+    assert!(lines.contains(&error), "{error}");
+    assert!(lines.len() < 2 << 20, "{}", lines.len());
+    workbench.wait_stderr("2000 tools are withheld in all");
+    let logged = workbench.stderr();
+    assert_eq!(logged.matches("the hidden character U+E0041").count(), 20);
+}
+
+#[test]
+fn a_tool_with_an_endless_name_is_withheld() {
+    let longest = "x".repeat(512);
+    let too_long = "y".repeat(200_000);
+    let duplicate = format!(r#"{{"name":"d","{too_long}":1,"{too_long}":2}}"#);
+    let tools = json!([definition(&longest, 0), definition(&too_long, 0)]).to_string();
+    let tools = tools.replace(']', &format!(",{duplicate}]"));
+    let mut workbench = Setup::one(&Script::new().tools(&tools)).connect();
+    let opened = workbench.open("dev").json();
+    assert_eq!(opened["tools"][0]["name"], longest);
+    let shown = format!("{}…", "y".repeat(100));
+    let withheld = opened["withheld"].as_array().unwrap();
+    assert_eq!(withheld.len(), 2);
+    assert_eq!(withheld[0]["tool"], shown);
+    let reasons = [0, 1].map(|index| withheld[index]["reason"].as_str().unwrap());
+    assert!(
+        reasons[0].starts_with("name is longer than 512 bytes; "),
+        "{}",
+        reasons[0]
+    );
+    let duplicate = format!("the definition has the duplicate key '{shown}'; ");
+    assert!(reasons[1].starts_with(&duplicate), "{}", reasons[1]);
+}
+
+#[test]
+fn endless_instructions_are_omitted() {
+    let instructions = |bytes: usize| {
+        Script::named(&["own"]).set("instructions", &json!("x".repeat(bytes)).to_string())
+    };
+    let mut workbench = Setup::new()
+        .toolbox("dev", "d")
+        .server("fs", &instructions(256 * 1024 - 1))
+        .server("other", &instructions(256 * 1024 - 2))
+        .connect();
+    let opened = workbench.open("dev").json();
+    let said = opened["instructions"].as_object().unwrap();
+    assert_eq!(said.keys().collect::<Vec<_>>(), ["other"]);
+    let notice = "server 'fs': the server's instructions are omitted: larger than 256 KiB";
+    assert_eq!(opened["notices"], json!([notice]));
+}

@@ -45,7 +45,7 @@ fn script() -> Value {
             { "name": "fill", "description": "Take values of every kind", "inputSchema": every_kind() },
             {
                 "name": HOSTILE,
-                "description": "<script>alert('description')</script>",
+                "description": "<script>alert('description')</script> so\u{AD}ft",
                 "inputSchema": { "type": "object" },
             },
         ],

@@ -138,6 +138,10 @@ fn an_end_has_its_kind_and_place() {
         ),
         ("1", json!("undefined")),
         (
+            "return [(await tools.x.y({a: '😀'.slice(1)})).a, '\\ud83d', '\\\\ud83d😀']",
+            json!({"value": ["\u{fffd}", "\u{fffd}", "\\ud83d😀"]}),
+        ),
+        (
             "const a = {}; a.a = a; return a",
             json!({"not_json": "circular reference"}),
         ),
@@ -149,6 +153,21 @@ fn an_end_has_its_kind_and_place() {
         ),
         ("return 'x'.repeat(2000)", json!({"too_large": 2002})),
         ("await new Promise(() => {})", json!("deadlock")),
+        (
+            "const e = new Error('é'.repeat(1e5)); e.name = e.tool = e.message; throw e",
+            json!({"thrown": {
+                "name": "é".repeat(4096), "message": "é".repeat(4096), "at": {"line": 1, "column": 25},
+                "tool": "é".repeat(4096), "code": null,
+            }}),
+        ),
+        (
+            "try { await tools.x['y'.repeat(1e6)]({}) } catch (e) { return [e.code, e.outcome, e.message] }",
+            json!({"value": ["tool_unknown", "not_sent", "no tool has a name of this length"]}),
+        ),
+        (
+            "throw '😀\\\\ud83d\"'.slice(0, 9).slice(1)",
+            json!({"thrown": {"name": "Error", "message": "\u{fffd}\\ud83d\"", "at": null, "tool": null, "code": null}}),
+        ),
         ("for (;;) {}", json!({"cpu_limit": {"at": null}})),
         (
             "try { for (;;) {} } catch { return 1 } finally { return 2 }",
@@ -290,11 +309,17 @@ fn calls_and_output_are_bounded() {
         json!({"value": [5, "call_limit", "Tool call limit 5 reached"]})
     );
     let (_, sent) =
-        run("console.log('x'.repeat(40)); console.log('y'.repeat(40)); console.log('z')");
+        run("console.log('x'.repeat(40)); console.log('é'.repeat(40)); console.log('z')");
+    assert_eq!(
+        run("console.log('a😀'.slice(0, 2)); await tools.x['\\ud83d']({})").1[0],
+        json!({"log": "a\u{fffd}"}),
+        "half of a pair"
+    );
     assert_eq!(
         sent,
         [
             json!({"log": "x".repeat(40)}),
+            json!({"log": "éééé"}),
             json!({"log": "(further output is left out)"})
         ]
     );

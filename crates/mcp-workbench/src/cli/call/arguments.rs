@@ -186,32 +186,7 @@ impl Word {
             value,
         })
     }
-}
 
-/// Builds the object from words.
-fn assembled(words: &[Word], schema: &Value) -> Result<RawJson, ArgumentError> {
-    let properties = &schema["properties"];
-    let mut members: Vec<(&str, Vec<RawJson>)> = Vec::new();
-    for word in words {
-        word.is_known(schema)?;
-        let value = word.typed(properties)?;
-        match members.iter_mut().find(|(key, _)| *key == word.key) {
-            Some((_, values)) => values.push(value),
-            None => members.push((&word.key, vec![value])),
-        }
-    }
-    let mut text = ObjectText::new();
-    for (key, values) in members {
-        let value = match &values[..] {
-            [value] => value.clone(),
-            values => joined(key, values, &properties[key])?,
-        };
-        text = text.raw(key, &value);
-    }
-    Ok(text.finish())
-}
-
-impl Word {
     /// Refuses a key that is probably misspelt, or that the schema excludes. A key with `:=` is always accepted.
     fn is_known(&self, schema: &Value) -> Result<(), ArgumentError> {
         let known: Vec<&str> = schema["properties"]
@@ -255,6 +230,29 @@ impl Word {
             }
         })
     }
+}
+
+/// Builds the object from words.
+fn assembled(words: &[Word], schema: &Value) -> Result<RawJson, ArgumentError> {
+    let properties = &schema["properties"];
+    let mut members: Vec<(&str, Vec<RawJson>)> = Vec::new();
+    for word in words {
+        word.is_known(schema)?;
+        let value = word.typed(properties)?;
+        match members.iter_mut().find(|(key, _)| *key == word.key) {
+            Some((_, values)) => values.push(value),
+            None => members.push((&word.key, vec![value])),
+        }
+    }
+    let mut text = ObjectText::new();
+    for (key, values) in members {
+        let value = match &values[..] {
+            [value] => value.clone(),
+            values => joined(key, values, &properties[key])?,
+        };
+        text = text.raw(key, &value);
+    }
+    Ok(text.finish())
 }
 
 /// Joins the values of a repeated key into a list, if the schema allows one.

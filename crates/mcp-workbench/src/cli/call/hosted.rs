@@ -116,8 +116,10 @@ async fn open_and_call(
         "server": tool.server.as_str(),
         "tool": tool.tool.as_str(),
     });
-    let params = ObjectText::new().member("tool", &place);
-    let params = params.raw("arguments", &arguments).finish();
+    let params = ObjectText::new()
+        .member("tool", &place)
+        .raw("arguments", &arguments)
+        .finish();
     Ok(outcome(session.call(MetaTool::UseTool, &params).await?))
 }
 

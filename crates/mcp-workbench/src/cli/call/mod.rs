@@ -37,7 +37,7 @@ use crate::{
     alarm::timeout,
     budget::Selection,
     call::{CallContext, CallReports, ClientHandle},
-    config::{Config, Environment, ToolMode},
+    config::{Config, Environment, Purpose, ToolMode},
     downstream::{Phase, ServerHandle, Urgency},
     jq::{Filter, FilterError},
     meta::{self, MetaTool},
@@ -137,8 +137,12 @@ pub(super) fn run(
         Err(error) => return Ok(wrong_arguments(&error)),
     };
     // Everything that can fail is checked before the call, which may have side effects.
-    let filter = arguments.select.as_deref().map(Filter::new).transpose();
-    let filter = filter.map_err(CallCommandError::from)?;
+    let filter = arguments
+        .select
+        .as_deref()
+        .map(Filter::new)
+        .transpose()
+        .map_err(CallCommandError::from)?;
     let target = arguments
         .output
         .as_deref()
@@ -207,6 +211,7 @@ struct EndedCall {
 /// Calls the tool with a server of this process.
 fn call_alone(wanted: WantedCall, mut config: Config) -> Result<EndedCall, ProbeError> {
     config.tool_mode = ToolMode::Proxy;
+    config.purpose = Purpose::Call;
     let WantedCall {
         tool,
         given,
@@ -295,16 +300,12 @@ async fn call(
         reports: CallReports::default(),
     };
     let open = RawJson::of(&json!({ "toolbox": tool.toolbox.as_str() }));
-    let mut opened = MetaTool::OpenToolbox
-        .run(workbench, &open, &context())
-        .await;
+    let mut opened = meta::run(MetaTool::OpenToolbox, workbench, &open, &context()).await;
     if let Some(server) = starting_server(workbench, &tool) {
         // `open_toolbox` stops waiting because clients give up. A shell does not: the server gets its whole
         // `connectTimeoutMs`.
         let _ = server.connect(Urgency::ForCall, Arc::clone(&client)).await;
-        opened = MetaTool::OpenToolbox
-            .run(workbench, &open, &context())
-            .await;
+        opened = meta::run(MetaTool::OpenToolbox, workbench, &open, &context()).await;
     }
     if is_error(&opened) {
         return CallOutcome::Failure(opened);
@@ -419,7 +420,7 @@ fn show(
         output::raw(&format!("{}\n", escaped(result.as_str())));
     } else if failed {
         // On stderr, so that a program that reads stdout gets results only.
-        output::remark(result::render(&result, result::Reader::Person).trim_end());
+        output::remark(result::render(&result, result::ResultReader::Person).trim_end());
     }
     if failed {
         return Ok(code);
@@ -429,8 +430,8 @@ fn show(
         None if as_json => {}
         None => match OutputStyle::of_stdout(environment).width() {
             // A width means a terminal, where control characters are escaped; a pipe gets the text as it is.
-            Some(_) => output::data(&result::render(&result, result::Reader::Person)),
-            None => output::raw(&result::render(&result, result::Reader::Program)),
+            Some(_) => output::data(&result::render(&result, result::ResultReader::Person)),
+            None => output::raw(&result::render(&result, result::ResultReader::Program)),
         },
     }
     Ok(code)

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{cli::terminal::grouped, visible::visible};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reader {
+pub(super) enum ResultReader {
     /// A user at a terminal, which must not interpret control characters of a server.
     Person,
     /// A program behind a pipe, which gets the text unchanged.
@@ -14,7 +14,7 @@ pub(super) enum Reader {
 }
 
 /// Renders a result in words. Data that a result has both as text and as structured content is shown once.
-pub(super) fn render(result: &RawJson, reader: Reader) -> String {
+pub(super) fn render(result: &RawJson, reader: ResultReader) -> String {
     let structured = result.member("structuredContent").and_then(|it| value(&it));
     let mut content = result
         .member("content")
@@ -73,7 +73,7 @@ fn push(text: &mut String, part: &str) {
     }
 }
 
-fn described(item: &RawJson, reader: Reader) -> String {
+fn described(item: &RawJson, reader: ResultReader) -> String {
     let text = |of: &RawJson, key: &str| {
         let member = of.member(key);
         member
@@ -126,10 +126,10 @@ fn size(of: &RawJson, key: &str) -> String {
 }
 
 /// Makes a text visible for a terminal; leaves it unchanged for a program.
-fn shown(text: &str, reader: Reader) -> String {
+fn shown(text: &str, reader: ResultReader) -> String {
     match reader {
-        Reader::Program => text.to_owned(),
-        Reader::Person => {
+        ResultReader::Program => text.to_owned(),
+        ResultReader::Person => {
             let line = |line: &str| {
                 let parts: Vec<_> = line.split('\t').map(visible).collect();
                 parts.join("\t")
@@ -144,7 +144,7 @@ fn shown(text: &str, reader: Reader) -> String {
 mod tests {
     use super::*;
 
-    fn rendered(result: &str, reader: Reader) -> String {
+    fn rendered(result: &str, reader: ResultReader) -> String {
         render(&RawJson::parse(&result.to_owned().into()).unwrap(), reader)
     }
 
@@ -160,7 +160,7 @@ mod tests {
             {"type":"new","x":1}
         ],"structuredContent":{"a":[1]}}"#;
         assert_eq!(
-            rendered(result, Reader::Person),
+            rendered(result, ResultReader::Person),
             "one\n\ttwo\n\
              [image: image/png, 4 bytes]\n\
              [audio: unknown type, 3 bytes]\n\
@@ -176,7 +176,7 @@ mod tests {
     fn structured_content_equal_to_the_text_is_printed_once() {
         let result =
             r#"{"content":[{"type":"text","text":"{\"a\": 1}"}],"structuredContent":{"a":1}}"#;
-        assert_eq!(rendered(result, Reader::Person), "{\n  \"a\": 1\n}\n");
+        assert_eq!(rendered(result, ResultReader::Person), "{\n  \"a\": 1\n}\n");
     }
 
     #[test]
@@ -212,25 +212,25 @@ mod tests {
             ),
         ];
         for (result, words) in cases {
-            assert_eq!(rendered(result, Reader::Person), words, "{result}");
+            assert_eq!(rendered(result, ResultReader::Person), words, "{result}");
         }
     }
 
     #[test]
     fn control_characters_of_a_server_are_escaped() {
         let result = r#"{"content":[{"type":"text","text":"\u001b[2Jx\r\ny"}]}"#;
-        assert_eq!(rendered(result, Reader::Person), "⟦U+001B⟧[2Jx\ny\n");
-        assert_eq!(rendered(result, Reader::Program), "\u{1b}[2Jx\r\ny\n");
+        assert_eq!(rendered(result, ResultReader::Person), "⟦U+001B⟧[2Jx\ny\n");
+        assert_eq!(rendered(result, ResultReader::Program), "\u{1b}[2Jx\r\ny\n");
         let described = r#"{"content":[{"type":"resource_link","uri":"\u001b]0;x"}]}"#;
         assert_eq!(
-            rendered(described, Reader::Program),
+            rendered(described, ResultReader::Program),
             "[link: ⟦U+001B⟧]0;x]\n"
         );
     }
 
     #[test]
     fn a_value_of_zero_has_no_bar() {
-        assert_eq!(rendered("{}", Reader::Person), "");
-        assert_eq!(rendered(r#"{"content":[]}"#, Reader::Person), "");
+        assert_eq!(rendered("{}", ResultReader::Person), "");
+        assert_eq!(rendered(r#"{"content":[]}"#, ResultReader::Person), "");
     }
 }

@@ -15,7 +15,7 @@ use base64::{
 use rawjson::RawJson;
 use thiserror::Error;
 
-use super::result::{Reader, render};
+use super::result::{ResultReader, render};
 
 /// Accepts base64 with and without padding, because servers differ.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -66,7 +66,7 @@ impl OutputFile {
     pub(super) fn save(&self, result: &RawJson) -> Result<Vec<(PathBuf, usize)>, SaveError> {
         let encoded = blobs(result);
         if encoded.is_empty() {
-            let text = render(result, Reader::Program);
+            let text = render(result, ResultReader::Program);
             return Ok(vec![write(self.file.clone(), text.as_bytes())?]);
         }
         let mut saved = Vec::new();

@@ -11,7 +11,7 @@ use clap_complete::{
     env::{EnvCompleter, Shells},
 };
 
-use self::names::Names;
+use self::names::CompletionNames;
 use super::{Arguments, CommandResult, PROGRAM, output};
 use crate::config::Environment;
 
@@ -57,7 +57,7 @@ fn print_candidates(shell: &str, words: &[OsString], environment: &Environment) 
     let before = &words[..index
         .unwrap_or(words.len().saturating_sub(1))
         .min(words.len())];
-    let names = Arc::new(Names::new(before, environment));
+    let names = Arc::new(CompletionNames::new(before, environment));
     let mut candidates = Vec::new();
     if !words.is_empty() {
         let mut program = names::complete_names(shown(), &names);

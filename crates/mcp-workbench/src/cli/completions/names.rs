@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The names that complete a command line, given the words typed so far.
-pub(super) struct Names {
+pub(super) struct CompletionNames {
     environment: Environment,
     /// The file of `--config`.
     file: Option<PathBuf>,
@@ -26,7 +26,7 @@ pub(super) struct Names {
     config: OnceLock<Option<Config>>,
 }
 
-impl Names {
+impl CompletionNames {
     /// Reads the words before the one that is completed. Whatever is wrong with them is ignored.
     pub(super) fn new(words: &[OsString], environment: &Environment) -> Self {
         let mut names = Self {
@@ -67,8 +67,10 @@ impl Names {
 
     /// Returns the toolbox that is typed already, or all of them.
     fn chosen(&self) -> impl Iterator<Item = &Toolbox> {
-        let toolboxes = self.config().into_iter();
-        let toolboxes = toolboxes.flat_map(|config| config.toolboxes.values());
+        let toolboxes = self
+            .config()
+            .into_iter()
+            .flat_map(|config| config.toolboxes.values());
         let chosen = self.toolbox.as_deref();
         toolboxes
             .filter(move |it| chosen.is_none_or(|name| name == it.name.as_str()))
@@ -76,13 +78,22 @@ impl Names {
     }
 
     fn toolboxes(&self) -> Vec<CompletionCandidate> {
-        let toolboxes = self.config().into_iter();
-        let toolboxes = toolboxes.flat_map(|config| config.toolboxes.values());
+        let toolboxes = self
+            .config()
+            .into_iter()
+            .flat_map(|config| config.toolboxes.values());
         let candidates = toolboxes.filter_map(|toolbox| {
             let help = visible(&toolbox.description).into_owned();
             Some(candidate(toolbox.name.as_str())?.help(Some(help.into())))
         });
         candidates.collect()
+    }
+
+    /// Returns the clients of the configuration.
+    fn clients(&self) -> Vec<CompletionCandidate> {
+        let clients = self.config().into_iter();
+        let names = clients.flat_map(|config| config.clients.keys());
+        names.filter_map(|name| candidate(name.as_str())).collect()
     }
 
     /// Returns the servers of the chosen toolboxes, those that are disabled last.
@@ -121,21 +132,22 @@ fn candidate(name: &str) -> Option<CompletionCandidate> {
 }
 
 /// Makes a command complete the arguments that are names of the configuration.
-pub(super) fn complete_names(command: Command, names: &Arc<Names>) -> Command {
+pub(super) fn complete_names(command: Command, names: &Arc<CompletionNames>) -> Command {
     let name = command.get_name().to_owned();
     command
         .mut_args(|argument| complete_name(argument, &name, names))
         .mut_subcommands(|command| complete_names(command, names))
 }
 
-fn complete_name(argument: Arg, command: &str, names: &Arc<Names>) -> Arg {
-    let candidates: fn(&Names) -> Vec<CompletionCandidate> =
+fn complete_name(argument: Arg, command: &str, names: &Arc<CompletionNames>) -> Arg {
+    let candidates: fn(&CompletionNames) -> Vec<CompletionCandidate> =
         match (argument.get_id().as_str(), command) {
             // `init` creates a new file, so existing names do not fit.
             (_, "init") => return argument,
-            ("toolbox" | "toolboxes" | "native", _) => Names::toolboxes,
-            ("server", _) | ("name", "remove" | "enable" | "disable") => Names::servers,
-            ("tool", _) => Names::tools,
+            ("toolbox" | "toolboxes" | "native", _) => CompletionNames::toolboxes,
+            ("server", _) | ("name", "remove" | "enable" | "disable") => CompletionNames::servers,
+            ("tool", _) => CompletionNames::tools,
+            _ if argument.get_long() == Some("as") => CompletionNames::clients,
             _ => return argument,
         };
     let names = Arc::clone(names);

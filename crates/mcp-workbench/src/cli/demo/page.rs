@@ -12,7 +12,7 @@ const LABEL_WIDTH: usize = 8;
 const DESCRIPTION_WIDTH: usize = 43;
 
 /// One step of the session.
-pub(super) struct Step<'a> {
+pub(super) struct DemoStep<'a> {
     pub(super) title: &'a str,
     /// An explanation for the user.
     pub(super) note: &'a str,
@@ -57,7 +57,7 @@ impl Page {
     }
 
     /// Formats the next step of the session.
-    pub(super) fn step(&mut self, step: &Step<'_>) -> String {
+    pub(super) fn step(&mut self, step: &DemoStep<'_>) -> String {
         self.steps += 1;
         let title = format!("{}. {}", self.steps, step.title);
         let took = step.took.map(duration).unwrap_or_default();
@@ -204,8 +204,8 @@ mod tests {
 
     use super::*;
 
-    fn step(received: Response<'_>) -> Step<'_> {
-        Step {
+    fn step(received: Response<'_>) -> DemoStep<'_> {
+        DemoStep {
             title: "Calculate",
             note: "A note for a person.",
             sent: r#"use_tool {"tool":{"toolbox":"desk","server":"calculator","tool":"evaluate"},"arguments":{"expression":"6 * 7"}}"#,
@@ -221,7 +221,7 @@ mod tests {
         let error = "Error: Toolbox 'desk' is not open. Call open_toolbox first. And a tail.";
         text += &page.step(&step(Response::Error(error)));
         let quoted = "## Toolboxes\n\n- **desk** (3 servers): A clock, a calculator and a notes store that need nothing installed\n  - Use it";
-        text += &page.step(&Step {
+        text += &page.step(&DemoStep {
             took: None,
             ..step(Response::Quote("hello:", quoted))
         });

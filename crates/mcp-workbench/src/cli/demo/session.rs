@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::{
     config::{CLIENT_SERVER, CLIENT_TOOLBOX, TOOLBOX, client_configuration, client_snippet},
-    page::{Page, Response, Step, short_description},
+    page::{DemoStep, Page, Response, short_description},
     reading_cost::{ReadingCost, measure},
 };
 use crate::{
@@ -63,7 +63,7 @@ pub(super) fn run(
     let mut page = Page::new(OutputStyle::of_stdout(environment));
     output::data(&page.opening());
     let (reading, ended) = with_workbench(config, async |workbench| {
-        let mut session = Session {
+        let mut session = DemoSession {
             workbench,
             progress,
             page: &mut page,
@@ -71,7 +71,7 @@ pub(super) fn run(
         (session.run().await, Instant::now())
     })?;
     let reading = reading?;
-    output::data(&page.step(&Step {
+    output::data(&page.step(&DemoStep {
         title: "Hang up",
         note: "The client closes the connection; the workbench stops its servers and exits.",
         sent: "end of input",
@@ -165,14 +165,14 @@ struct CallResult {
 }
 
 /// The session, between the start and the exit of the workbench that is shown.
-struct Session<'a> {
+struct DemoSession<'a> {
     /// The client's side.
     workbench: Arc<Workbench>,
     progress: Progress,
     page: &'a mut Page,
 }
 
-impl Session<'_> {
+impl DemoSession<'_> {
     async fn run(&mut self) -> Result<ReadingCost, DemoError> {
         let tools = self.connect().await?;
         self.use_tool(&ToolUse {
@@ -203,7 +203,7 @@ impl Session<'_> {
             introduction.product.as_deref().unwrap_or_default(),
             introduction.revision
         );
-        self.show(&Step {
+        self.show(&DemoStep {
             title: "Connect",
             note: "The client introduces itself. The time includes the start of the workbench; \
                    none of its servers is started for this.",
@@ -215,7 +215,7 @@ impl Session<'_> {
         for tool in tools.tools() {
             table.row(cells(&json_of(&tool.definition), &["name"]));
         }
-        self.show(&Step {
+        self.show(&DemoStep {
             title: "See the tools",
             note: "However many servers there are, these are all the tools a model is shown.",
             sent: "tools/list",
@@ -225,7 +225,7 @@ impl Session<'_> {
         // The calls below go through the client's own toolbox. Its only server is up, so this does not wait.
         let open = RawJson::of(&json!({ "toolbox": CLIENT_TOOLBOX }));
         let context = self.context();
-        let opened = MetaTool::OpenToolbox.run(&self.workbench, &open, &context);
+        let opened = meta::run(MetaTool::OpenToolbox, &self.workbench, &open, &context);
         opened.await;
         Ok(tools)
     }
@@ -250,7 +250,7 @@ impl Session<'_> {
             toolbox["servers_connected"],
             tools.len()
         );
-        self.show(&Step {
+        self.show(&DemoStep {
             title,
             note: "Now all servers are started in parallel, and their tools are listed.",
             sent: &format!("open_toolbox {arguments}"),
@@ -270,7 +270,7 @@ impl Session<'_> {
         let Some(received) = usage.expected.check(&result) else {
             return Err(unexpected(usage.title, &usage.expected.words(), &result));
         };
-        self.show(&Step {
+        self.show(&DemoStep {
             title: usage.title,
             note: usage.note,
             sent: &format!("use_tool {arguments}"),
@@ -322,7 +322,7 @@ impl Session<'_> {
         }
     }
 
-    fn show(&mut self, step: &Step<'_>) {
+    fn show(&mut self, step: &DemoStep<'_>) {
         output::data(&self.page.step(step));
     }
 }

@@ -18,7 +18,7 @@ pub(super) use examine::remedy_of;
 use self::{
     cache_finding::CacheFinding,
     finding::{Finding, StartFinding},
-    report::{Report, ServerReport, ToolboxReport},
+    report::{DoctorReport, ServerReport, ToolboxReport},
 };
 use super::{
     CommandResult,
@@ -31,7 +31,7 @@ use super::{
 use crate::{
     config::{Config, Connect, Environment, Loaded, Toolbox, Transport},
     downstream::{ServerHandle, ToolCache},
-    lock::Scope,
+    lock::NoticeScope,
 };
 
 /// Arguments of `doctor`.
@@ -62,7 +62,7 @@ pub(super) fn run(
     let file = loaded.config.file.display().to_string();
     let sharing = Sharing::of(&loaded.config, environment);
     let toolboxes = examine_servers(loaded, environment, sharing.as_ref())?;
-    let report = Report {
+    let report = DoctorReport {
         file,
         configuration,
         toolboxes,
@@ -95,7 +95,7 @@ fn examine_servers(
     let (config, mut found) = with_signals(loaded.config, async |workbench, signals| {
         let found = probe_others_until(&workbench, sharing, &progress, signals.next()).await;
         // The report shows the changes, so they are marked as announced.
-        workbench.pins().mark_reported(Scope::Everything);
+        workbench.pins().mark_reported(NoticeScope::Everything);
         workbench.pins().record();
         let found = found.into_iter().map(|probed| ProbedServer {
             handle: workbench

@@ -12,7 +12,7 @@ use crate::{
     visible::visible,
 };
 
-pub(super) struct Report {
+pub(super) struct DoctorReport {
     pub(super) file: String,
     pub(super) configuration: Vec<Finding>,
     /// Findings by toolbox, in the order of the file.
@@ -32,7 +32,7 @@ pub(super) struct ServerReport {
     pub(super) findings: Vec<Finding>,
 }
 
-impl Report {
+impl DoctorReport {
     fn findings(&self) -> impl Iterator<Item = &Finding> {
         let of_toolboxes = self.toolboxes.iter().flat_map(|toolbox| {
             let of_servers = toolbox.servers.iter().flat_map(|server| &server.findings);

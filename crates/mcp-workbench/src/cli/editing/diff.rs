@@ -12,7 +12,7 @@ const MAX_COMPARED: usize = 4_000_000;
 
 /// A line with its role in the difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line<'t> {
+enum DiffLine<'t> {
     Unchanged(&'t str),
     Removed(&'t str),
     Added(&'t str),
@@ -42,7 +42,7 @@ fn split(text: &str) -> Vec<&str> {
 }
 
 /// Returns all lines in order, each with its role.
-fn compare<'t>(before: &[&'t str], after: &[&'t str]) -> Vec<Line<'t>> {
+fn compare<'t>(before: &[&'t str], after: &[&'t str]) -> Vec<DiffLine<'t>> {
     // Equal lines at both ends are skipped, so that the quadratic comparison sees only the part that changed.
     let same = |(a, b): &(&&str, &&str)| a == b;
     let head = before.iter().zip(after).take_while(same).count();
@@ -57,7 +57,7 @@ fn compare<'t>(before: &[&'t str], after: &[&'t str]) -> Vec<Line<'t>> {
     let unchanged = |lines: &[&'t str]| {
         lines
             .iter()
-            .map(|line| Line::Unchanged(line))
+            .map(|line| DiffLine::Unchanged(line))
             .collect::<Vec<_>>()
     };
     let mut lines = unchanged(&before[..head]);
@@ -67,11 +67,11 @@ fn compare<'t>(before: &[&'t str], after: &[&'t str]) -> Vec<Line<'t>> {
 }
 
 /// Returns the shortest sequence of changes from the old to the new lines.
-fn changed<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<Line<'t>> {
+fn changed<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<DiffLine<'t>> {
     if old.len().saturating_mul(new.len()) > MAX_COMPARED {
-        let removed = old.iter().map(|line| Line::Removed(line));
+        let removed = old.iter().map(|line| DiffLine::Removed(line));
         return removed
-            .chain(new.iter().map(|line| Line::Added(line)))
+            .chain(new.iter().map(|line| DiffLine::Added(line)))
             .collect();
     }
     let common = common_lengths(old, new);
@@ -79,13 +79,13 @@ fn changed<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<Line<'t>> {
     let mut lines = Vec::new();
     while a < old.len() || b < new.len() {
         if a < old.len() && b < new.len() && old[a] == new[b] {
-            lines.push(Line::Unchanged(old[a]));
+            lines.push(DiffLine::Unchanged(old[a]));
             (a, b) = (a + 1, b + 1);
         } else if b == new.len() || (a < old.len() && common[a + 1][b] >= common[a][b + 1]) {
-            lines.push(Line::Removed(old[a]));
+            lines.push(DiffLine::Removed(old[a]));
             a += 1;
         } else {
-            lines.push(Line::Added(new[b]));
+            lines.push(DiffLine::Added(new[b]));
             b += 1;
         }
     }
@@ -108,10 +108,10 @@ fn common_lengths(old: &[&str], new: &[&str]) -> Vec<Vec<usize>> {
 }
 
 /// Returns the ranges to show: changes with their context.
-fn hunks(lines: &[Line<'_>]) -> Vec<std::ops::Range<usize>> {
+fn hunks(lines: &[DiffLine<'_>]) -> Vec<std::ops::Range<usize>> {
     let mut hunks: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        if matches!(line, Line::Unchanged(_)) {
+        if matches!(line, DiffLine::Unchanged(_)) {
             continue;
         }
         let (start, end) = (
@@ -126,17 +126,17 @@ fn hunks(lines: &[Line<'_>]) -> Vec<std::ops::Range<usize>> {
     hunks
 }
 
-fn write_hunk(text: &mut String, lines: &[Line<'_>], hunk: std::ops::Range<usize>) {
-    let old = |lines: &[Line<'_>]| {
+fn write_hunk(text: &mut String, lines: &[DiffLine<'_>], hunk: std::ops::Range<usize>) {
+    let old = |lines: &[DiffLine<'_>]| {
         lines
             .iter()
-            .filter(|it| !matches!(it, Line::Added(_)))
+            .filter(|it| !matches!(it, DiffLine::Added(_)))
             .count()
     };
-    let new = |lines: &[Line<'_>]| {
+    let new = |lines: &[DiffLine<'_>]| {
         lines
             .iter()
-            .filter(|it| !matches!(it, Line::Removed(_)))
+            .filter(|it| !matches!(it, DiffLine::Removed(_)))
             .count()
     };
     let (before, shown) = (&lines[..hunk.start], &lines[hunk]);
@@ -150,9 +150,9 @@ fn write_hunk(text: &mut String, lines: &[Line<'_>], hunk: std::ops::Range<usize
     let _ = writeln!(text, "@@ -{old_side} +{new_side} @@");
     for line in shown {
         let (mark, line) = match line {
-            Line::Unchanged(line) => (' ', line),
-            Line::Removed(line) => ('-', line),
-            Line::Added(line) => ('+', line),
+            DiffLine::Unchanged(line) => (' ', line),
+            DiffLine::Removed(line) => ('-', line),
+            DiffLine::Added(line) => ('+', line),
         };
         let _ = writeln!(text, "{mark}{}", shown_line(line));
         if !line.ends_with('\n') {

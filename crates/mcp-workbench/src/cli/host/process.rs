@@ -23,10 +23,10 @@ use crate::{
         signals::Signals,
         ui::serve_host,
     },
-    config::{Config, Environment, Loaded, ToolMode},
+    config::{Config, Environment, Fingerprint, Loaded, ToolMode},
     host::{
-        self, Attach, AttachError, Demand, HostAnswer, HostOptions, InheritedHost, NotAttached,
-        PageAddress, Place, Selection, Waiting,
+        self, Attach, AttachError, Demand, Followed, HostAnswer, HostFolder, HostOptions,
+        InheritedHost, NotAttached, PageAddress, Selection, Waiting,
     },
     otel::Telemetry,
     serve::{attached::UnfinishedSession, standard_streams},
@@ -39,14 +39,14 @@ pub(in crate::cli) struct HostArguments {
     /// The folder of the host
     folder: PathBuf,
 
-    /// Set if the process has a session of its own
+    /// Set if the process is detached from the client
     #[arg(long)]
     detached: bool,
 }
 
 /// Attaches the client of this process to the host, and waits for its end.
 pub(super) fn attach(loaded: &Loaded, environment: &Environment, part: &ServedPart) -> Attached {
-    let waiting = match streams().and_then(|()| waiting(loaded, environment, part)) {
+    let mut waiting = match streams().and_then(|()| waiting(loaded, environment, part)) {
         Ok(waiting) => waiting,
         Err(reason) => {
             output::remark(&format!("serving alone: {reason}"));
@@ -96,22 +96,40 @@ pub(super) fn waiting(
         return Err("the configuration is not a regular file".into());
     }
     let config = std::fs::canonicalize(&config).unwrap_or(config);
-    let place = Place::of(&config, environment).map_err(|error| error.to_string())?;
-    let needed = environment.needed_by(loaded);
-    let fingerprint = loaded.fingerprint.to_text();
-    let attach = Attach::of_process(&config, &needed, fingerprint);
+    let place = HostFolder::of(&config, environment).map_err(|error| error.to_string())?;
+    let attach = context(&config, loaded, environment, part);
     let attach = attach.ok_or("a path or a variable is not UTF-8 text")?;
-    let ServedPart { client, native } = part.clone();
-    let attach = Attach {
-        client,
-        native,
-        ..attach
+    let describe = {
+        let (config, environment, part) = (config.clone(), environment.clone(), part.clone());
+        move || {
+            let loaded = load_file_again(&config, &environment).ok()?;
+            context(&config, &loaded, &environment, &part)
+        }
     };
     Ok(Waiting {
         place,
         config,
         environment: environment.clone(),
         attach,
+        describe: Box::new(describe),
+    })
+}
+
+/// Describes the client of this process. Returns `None` if a part is not UTF-8 text.
+fn context(
+    config: &Path,
+    loaded: &Loaded,
+    environment: &Environment,
+    part: &ServedPart,
+) -> Option<Attach> {
+    let needed = environment.needed_by(loaded);
+    let fingerprint = loaded.fingerprint.to_text();
+    let attach = Attach::of_process(config, &needed, fingerprint)?;
+    let ServedPart { client, native } = part.clone();
+    Some(Attach {
+        client,
+        native,
+        ..attach
     })
 }
 
@@ -150,7 +168,7 @@ pub(in crate::cli) fn run(
         host::relaunch(own.map(Into::into))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let place = Place::at(arguments.folder.clone())?;
+    let place = HostFolder::at(arguments.folder.clone())?;
     let inherited = InheritedHost::of_process()?;
     let config = environment.absolute(config);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -189,7 +207,7 @@ fn part(attach: &Attach) -> ServedPart {
 
 fn options(
     config: PathBuf,
-    place: Place,
+    place: HostFolder,
     following: mpsc::UnboundedSender<Following>,
     observation: Observation,
 ) -> HostOptions {
@@ -200,8 +218,8 @@ fn options(
         place,
         config,
         load: Box::new(move |attach| {
-            let loaded = load_file_again(&file, &attach.environment());
-            let mut loaded = loaded.map_err(|error| error.to_string())?;
+            let mut loaded =
+                load_file_again(&file, &attach.environment()).map_err(|error| error.to_string())?;
             let config = part(attach).of(loaded.config);
             loaded.config = config.map_err(|error| error.to_string())?;
             if let Some(only) = &attach.only {
@@ -209,17 +227,12 @@ fn options(
             }
             Ok(loaded)
         }),
-        follow: Box::new(move |workbench, attach, fingerprint| {
+        follow: Box::new(move |workbench, client| {
             // A command ends soon, and has a part of the configuration only.
-            if attach.only.is_some() {
+            if client.attach.only.is_some() {
                 return;
             }
-            let source = Source {
-                file: followed.clone(),
-                environment: attach.environment(),
-                part: part(attach),
-                fingerprint,
-            };
+            let source = source(followed.clone(), client);
             // The task lives as long as the host.
             let _ = following.send(Following::Begin(Arc::clone(workbench), source));
         }),
@@ -228,6 +241,29 @@ fn options(
         }),
         observation,
         serve_page: Box::new(|view| Box::pin(serve_host(view))),
+    }
+}
+
+/// Returns the origin of a client's configuration.
+fn source(file: PathBuf, client: Followed) -> Source {
+    let Followed {
+        attach,
+        fingerprint,
+        process,
+    } = client;
+    // The process has named the variables of the file that it has read. If the host has read another, the file counts as
+    // changed, so that the process names them again.
+    let is_same = attach.fingerprint == fingerprint.to_text();
+    Source {
+        file,
+        environment: attach.environment(),
+        process,
+        part: part(&attach),
+        fingerprint: if is_same {
+            fingerprint
+        } else {
+            Fingerprint::UNKNOWN
+        },
     }
 }
 

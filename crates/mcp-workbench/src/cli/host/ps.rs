@@ -16,8 +16,8 @@ use crate::{
     cli::{CommandResult, configuration::find, output},
     config::Environment,
     host::{
-        AttachError, ClientStatus, Connected, Demand, HostAnswer, HostStatus, LinkError, Place,
-        Selection, ServerStatus, connect, hosts,
+        AttachError, ClientStatus, Connected, Demand, HostAnswer, HostFolder, HostStatus,
+        LinkError, Selection, ServerStatus, connect, hosts,
     },
     visible::visible,
 };
@@ -61,7 +61,7 @@ enum AskError {
 
 /// A host that can be asked.
 struct HostSocket {
-    place: Place,
+    place: HostFolder,
     path: PathBuf,
 }
 
@@ -102,13 +102,16 @@ fn sockets(
     environment: &Environment,
 ) -> Result<Vec<HostSocket>, Box<dyn std::error::Error>> {
     let places = match config {
-        Some(config) => vec![Place::of(&find(Some(config), environment)?, environment)?],
+        Some(config) => vec![HostFolder::of(
+            &find(Some(config), environment)?,
+            environment,
+        )?],
         None => hosts(environment),
     };
     let mut alive = Vec::new();
     for place in places {
         for path in place.sockets() {
-            if Place::connect(&path).is_ok() {
+            if HostFolder::connect(&path).is_ok() {
                 let place = place.clone();
                 alive.push(HostSocket { place, path });
             }
@@ -180,7 +183,7 @@ fn table(statuses: &[HostStatus]) -> String {
 fn host_text(host: &HostStatus) -> String {
     let mut text = String::new();
     let draining = if host.draining {
-        ", taking no more clients"
+        ", not accepting new clients"
     } else {
         ""
     };
@@ -228,8 +231,10 @@ fn server_text(server: &ServerStatus) -> String {
     parts.push(format!("{} restarts", server.restarts));
     let clients: Vec<String> = server.clients.iter().map(|it| format!("#{it}")).collect();
     parts.push(format!("clients {}", clients.join(" ")));
-    let apart = server.apart.as_deref();
-    let apart = apart.map(|reason| format!("; not shared: {}", visible(reason)));
+    let apart = server
+        .apart
+        .as_deref()
+        .map(|reason| format!("; not shared: {}", visible(reason)));
     format!("{name}: {}{}", parts.join(", "), apart.unwrap_or_default())
 }
 

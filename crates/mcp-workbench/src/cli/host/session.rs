@@ -19,7 +19,7 @@ use crate::{
     cli::{output, part::ServedPart, probe::ShellClient},
     config::{Environment, Loaded, MetaTool},
     era::LEGACY_REVISIONS,
-    host::{BlockingLink, Selection},
+    host::{BlockingLink, Selection, has_host},
     pipe::LineReader,
     wire::{self, Answer, Frame, Line, Message, Notification, Request, RequestId},
 };
@@ -36,14 +36,14 @@ pub(in crate::cli) struct CommandHost {
     link: BlockingLink,
 }
 
-/// Attaches a command to the host of a shared configuration, for one server. Returns `None` if the command works alone.
+/// Attaches a command to the host of a configuration, for one server. Returns `None` if the command works alone.
 pub(in crate::cli) fn command_host(
     loaded: &Loaded,
     environment: &Environment,
     part: &ServedPart,
     only: Selection,
 ) -> Option<CommandHost> {
-    if !loaded.config.shared {
+    if !loaded.config.shared && !has_host(&loaded.config.file, environment) {
         return None;
     }
     let mut waiting = waiting(loaded, environment, part).ok()?;
@@ -119,8 +119,9 @@ impl HostSession {
 
     /// Cancels the request that was sent last.
     pub(in crate::cli) async fn cancel(&mut self) {
-        let params = ObjectText::new().member("requestId", &self.requests);
-        let params = params.finish();
+        let params = ObjectText::new()
+            .member("requestId", &self.requests)
+            .finish();
         let cancelled = wire::notification("notifications/cancelled", Some(&params));
         // A host that has ended has cancelled it already.
         let _ = self.send(&cancelled).await;

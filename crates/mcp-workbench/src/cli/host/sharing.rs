@@ -48,9 +48,13 @@ struct PerClient {
 }
 
 impl Sharing {
-    /// Asks the host of a configuration; `None` if the configuration is not shared.
+    /// Asks the host of a configuration; `None` if the configuration is not shared and no client shares it by an option.
     pub(in crate::cli) fn of(config: &Config, environment: &Environment) -> Option<Self> {
-        if !config.shared {
+        #[cfg(unix)]
+        let has_host = crate::host::has_host(&config.file, environment);
+        #[cfg(not(unix))]
+        let has_host = false;
+        if !config.shared && !has_host {
             return None;
         }
         let mut sharing = Self {

@@ -18,7 +18,7 @@ use thiserror::Error;
 use self::{
     destination::Destination,
     plan::{Addition, Grouping, ImportCandidate, assign, gather, skip_projects},
-    report::{Report, SearchedFile},
+    report::{ImportReport, SearchedFile},
 };
 use super::{
     CommandResult, configuration::ConfigurationError, demo::program, output, terminal::OutputStyle,
@@ -131,7 +131,7 @@ pub(super) fn run(
         let secret = additions.iter().any(|it| it.new.holds_secret());
         destination.write(&text, secret)?;
     }
-    let done = Report {
+    let done = ImportReport {
         file: &destination.file,
         searched: &searched,
         candidates: &candidates,
@@ -144,7 +144,7 @@ pub(super) fn run(
 }
 
 /// Reports the result. An unreadable file makes the exit code a failure, even if the others were imported.
-fn say(report: &Report<'_>, as_json: bool, environment: &Environment) -> ExitCode {
+fn say(report: &ImportReport<'_>, as_json: bool, environment: &Environment) -> ExitCode {
     if as_json {
         output::raw(&escaped(&report.json()));
     } else {

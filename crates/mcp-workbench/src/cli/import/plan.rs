@@ -1,14 +1,15 @@
 //! The plan of an import: the servers that were found, which of them are new, and their toolboxes and names.
 
-mod restrictions;
-
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::topic::{GENERAL, Topic};
 use crate::{
-    clients::{Client, DiscoveredFile, Identity, OwnServer, ParsedEntry, Remark, Scope, identity},
+    clients::{
+        Client, DiscoveredFile, Identity, OwnServer, ParsedEntry, Remark, Scope, identity,
+        restrict_to_both,
+    },
     config::{Environment, parse},
 };
 
@@ -18,7 +19,7 @@ pub(super) struct ImportCandidate {
     /// The first name that it was found under.
     pub(super) name: String,
     pub(super) places: Vec<ServerLocation>,
-    pub(super) kind: Kind,
+    pub(super) kind: CandidateKind,
 }
 
 /// The location of a server in a client.
@@ -47,7 +48,7 @@ impl PartialEq for ServerLocation {
 
 /// The relation of a server to our configuration.
 #[derive(Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum CandidateKind {
     /// It is not in the configuration.
     New(NewServer),
     /// It is new, and comes from a project file that the user has not agreed to.
@@ -56,6 +57,7 @@ pub(super) enum Kind {
         toolbox: String,
         name: String,
         identity: Identity,
+        remarks: Vec<Remark>,
     },
     Ourselves,
     /// The entry is not a server that others can use.
@@ -104,22 +106,23 @@ pub(super) fn gather(
     program: &Path,
 ) -> Vec<ImportCandidate> {
     let mut candidates: Vec<ImportCandidate> = Vec::new();
-    for file in files {
-        for server in file.servers.into_iter().flatten() {
+    for mut file in files {
+        let servers = std::mem::replace(&mut file.servers, Ok(Vec::new()));
+        for server in servers.into_iter().flatten() {
             let place = ServerLocation {
                 client: file.client,
                 file: file.path.clone(),
                 project: server.project.clone(),
                 name: server.name.clone(),
             };
-            let kind = kind_of(server.parsed, file.scope, known, program);
+            let kind = kind_of(server.parsed, &file, known, program);
             add(&mut candidates, place, kind);
         }
     }
     candidates
 }
 
-fn add(candidates: &mut Vec<ImportCandidate>, place: ServerLocation, kind: Kind) {
+fn add(candidates: &mut Vec<ImportCandidate>, place: ServerLocation, kind: CandidateKind) {
     if let Some(identity) = kind.identity() {
         let mut same = candidates.iter_mut();
         if let Some(same) = same.find(|it| it.kind.identity() == Some(identity)) {
@@ -134,46 +137,55 @@ fn add(candidates: &mut Vec<ImportCandidate>, place: ServerLocation, kind: Kind)
     });
 }
 
-fn kind_of(parsed: ParsedEntry, scope: Scope, known: &[OwnServer], program: &Path) -> Kind {
+fn kind_of(
+    parsed: ParsedEntry,
+    file: &DiscoveredFile,
+    known: &[OwnServer],
+    program: &Path,
+) -> CandidateKind {
     let ParsedEntry::Server(imported) = parsed else {
-        return Kind::NotAServer;
+        return CandidateKind::NotAServer;
     };
     // Entries without a command or URL cannot be compared or started.
     let Some(identity) = identity(&imported.entry) else {
-        return Kind::NotAServer;
+        return CandidateKind::NotAServer;
     };
     if identity.is_ours(program) {
-        return Kind::Ourselves;
+        return CandidateKind::Ourselves;
     }
     let mut known = known.iter();
     if let Some(present) = known.find(|it| it.identity.as_ref() == Some(&identity)) {
-        return Kind::Present {
+        // The restrictions of a project are not the user's.
+        let is_stricter = file.scope == Scope::User && present.allows_more_than(&imported.entry);
+        let client = file.client.title;
+        return CandidateKind::Present {
             toolbox: present.toolbox.clone(),
             name: present.name.clone(),
             identity,
+            remarks: Vec::from_iter(is_stricter.then_some(Remark::FewerToolsIn { client })),
         };
     }
     let wrong = wrong_places(&imported.entry);
     if !wrong.is_empty() {
-        return Kind::Unusable(wrong);
+        return CandidateKind::Unusable(wrong);
     }
     let mut new = NewServer {
         identity,
         entry: imported.entry,
         remarks: imported.remarks,
         topic: GENERAL,
-        from_project: scope == Scope::Project,
+        from_project: file.scope == Scope::Project,
     };
     if new.from_project {
         new.restrict();
     }
-    Kind::New(new)
+    CandidateKind::New(new)
 }
 
 /// Skips the new servers of project files.
 pub(super) fn skip_projects(candidates: &mut [ImportCandidate]) {
     for candidate in candidates.iter_mut().filter(|it| it.is_from_project()) {
-        candidate.kind = Kind::Skipped;
+        candidate.kind = CandidateKind::Skipped;
     }
 }
 
@@ -201,7 +213,8 @@ pub(super) fn assign<'f>(
 ) -> Vec<Addition<'f>> {
     let mut additions: Vec<Addition<'f>> = Vec::new();
     for candidate in candidates {
-        let (Kind::New(new), Some(first)) = (&candidate.kind, candidate.places.first()) else {
+        let (CandidateKind::New(new), Some(first)) = (&candidate.kind, candidate.places.first())
+        else {
             continue;
         };
         let client = first.client.word();
@@ -241,16 +254,27 @@ pub(super) fn assign<'f>(
 impl ImportCandidate {
     /// Returns true if it is new and comes from a project file.
     pub(super) fn is_from_project(&self) -> bool {
-        matches!(&self.kind, Kind::New(new) if new.from_project)
+        matches!(&self.kind, CandidateKind::New(new) if new.from_project)
     }
 
     /// Adds a place of the same server. The user's own entry wins over a project's, and then an enabled entry
     /// over a disabled one. Of two tool restrictions the stricter one wins. A project's restrictions do not count
     /// beside the user's own entry, because the user may not have agreed to the project file.
-    fn join(&mut self, place: ServerLocation, kind: Kind) {
-        let (Kind::New(one), Kind::New(mut other)) = (&mut self.kind, kind) else {
-            self.places.push(place);
-            return;
+    fn join(&mut self, place: ServerLocation, kind: CandidateKind) {
+        let (one, mut other) = match (&mut self.kind, kind) {
+            (CandidateKind::New(one), CandidateKind::New(other)) => (one, other),
+            (
+                CandidateKind::Present { remarks, .. },
+                CandidateKind::Present { remarks: more, .. },
+            ) => {
+                remarks.extend(more);
+                self.places.push(place);
+                return;
+            }
+            _ => {
+                self.places.push(place);
+                return;
+            }
         };
         // The user's own entry replaces the project's, which the user may never have seen.
         if one.from_project && !other.from_project {
@@ -269,7 +293,7 @@ impl ImportCandidate {
     }
 }
 
-impl Kind {
+impl CandidateKind {
     fn identity(&self) -> Option<&Identity> {
         match self {
             Self::New(NewServer { identity, .. }) | Self::Present { identity, .. } => {
@@ -297,7 +321,7 @@ impl NewServer {
         let Some(entry) = self.entry.as_object_mut() else {
             return;
         };
-        let differ = restrictions::restrict_to_both(entry, &other.entry);
+        let differ = restrict_to_both(entry, &other.entry);
         if differ && !self.remarks.contains(&Remark::StricterTools) {
             self.remarks.push(Remark::StricterTools);
         }

@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use super::plan::{Grouping, ImportCandidate, Kind};
+use super::plan::{CandidateKind, Grouping, ImportCandidate};
 use crate::visible::visible;
 
 /// The servers of a topic.
@@ -17,7 +17,7 @@ pub(super) struct Group {
 pub(super) fn groups(candidates: &[ImportCandidate]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for candidate in candidates {
-        let Kind::New(new) = &candidate.kind else {
+        let CandidateKind::New(new) = &candidate.kind else {
             continue;
         };
         let (topic, server) = (new.topic.name, candidate.name.clone());

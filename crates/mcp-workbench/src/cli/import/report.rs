@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     destination::Destination,
-    plan::{Addition, ImportCandidate, Kind, ServerLocation},
+    plan::{Addition, CandidateKind, ImportCandidate, ServerLocation},
 };
 use crate::{
     cli::{
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The data of the report.
-pub(super) struct Report<'r> {
+pub(super) struct ImportReport<'r> {
     pub(super) file: &'r Path,
     /// The files that were read.
     pub(super) searched: &'r [SearchedFile],
@@ -76,7 +76,8 @@ pub(super) fn project_servers(candidates: &[ImportCandidate]) -> String {
     let mut lines =
         vec!["servers in files of this directory, as they would be imported:".to_owned()];
     for candidate in candidates {
-        let (Kind::New(new), Some(place)) = (&candidate.kind, candidate.places.first()) else {
+        let (CandidateKind::New(new), Some(place)) = (&candidate.kind, candidate.places.first())
+        else {
             continue;
         };
         if !new.from_project {
@@ -117,14 +118,14 @@ fn word(word: &str) -> String {
     }
 }
 
-impl Report<'_> {
+impl ImportReport<'_> {
     /// Formats the servers, one per line, with the places where they were found.
     pub(super) fn table(&self, style: OutputStyle) -> String {
         let headings = ["server", "toolbox", "what", "found in"];
         let mut table = Table::new(headings.map(Column::Text));
         for candidate in self.candidates {
             let (toolbox, name, what) = match &candidate.kind {
-                Kind::New(_) => {
+                CandidateKind::New(_) => {
                     let mut additions = self.additions.iter();
                     let Some(it) = additions.find(|it| std::ptr::eq(it.candidate, candidate))
                     else {
@@ -138,27 +139,27 @@ impl Report<'_> {
                     let what = format!("{}{off}", it.new.identity.summary());
                     (it.toolbox.clone(), it.name.as_str(), what)
                 }
-                Kind::Present { toolbox, name, .. } => (
+                CandidateKind::Present { toolbox, name, .. } => (
                     toolbox.clone(),
                     name.as_str(),
                     "already configured".to_owned(),
                 ),
-                Kind::Skipped => (
+                CandidateKind::Skipped => (
                     "-".to_owned(),
                     candidate.name.as_str(),
                     "not imported without --project".to_owned(),
                 ),
-                Kind::Ourselves => (
+                CandidateKind::Ourselves => (
                     "-".to_owned(),
                     candidate.name.as_str(),
                     "the workbench itself".to_owned(),
                 ),
-                Kind::Unusable(_) => (
+                CandidateKind::Unusable(_) => (
                     "-".to_owned(),
                     candidate.name.as_str(),
                     "cannot be imported".to_owned(),
                 ),
-                Kind::NotAServer => continue,
+                CandidateKind::NotAServer => continue,
             };
             table.row([
                 visible(name).into_owned(),
@@ -196,12 +197,17 @@ impl Report<'_> {
             lines.extend(remarks.map(|remark| format!("{name}: {remark}")));
         }
         for candidate in self.candidates {
-            if let Kind::Unusable(places) = &candidate.kind {
-                let (name, places) = (visible(&candidate.name), places.join(", "));
-                lines.push(format!(
-                    "{name}: the workbench does not support the value of {}; add it by hand",
-                    visible(&places)
-                ));
+            match &candidate.kind {
+                CandidateKind::Unusable(places) => lines.push(format!(
+                    "{}: the workbench does not support the value of {}; add it by hand",
+                    visible(&candidate.name),
+                    visible(&places.join(", "))
+                )),
+                CandidateKind::Present { name, remarks, .. } => {
+                    let name = visible(name);
+                    lines.extend(remarks.iter().map(|remark| format!("{name}: {remark}")));
+                }
+                _ => {}
             }
         }
         lines.push(self.outcome());
@@ -209,8 +215,9 @@ impl Report<'_> {
     }
 
     fn outcome(&self) -> String {
-        let found =
-            |is: fn(&Kind) -> bool| self.candidates.iter().filter(|it| is(&it.kind)).count();
+        let found = |is: fn(&CandidateKind) -> bool| {
+            self.candidates.iter().filter(|it| is(&it.kind)).count()
+        };
         let file = shown(self.file, self.home);
         let added = count(self.additions.len(), "server");
         let mut text = match (self.additions.len(), self.written) {
@@ -218,21 +225,21 @@ impl Report<'_> {
             (_, true) => format!("added {added} to {file}"),
             (_, false) => format!("nothing was written; {added} would be added to {file}"),
         };
-        let present = found(|it| matches!(it, Kind::Present { .. }));
+        let present = found(|it| matches!(it, CandidateKind::Present { .. }));
         if present > 0 {
             text.push_str(&format!("; {present} already configured"));
         }
         for (number, what) in [
             (
-                found(|it| matches!(it, Kind::Skipped)),
+                found(|it| matches!(it, CandidateKind::Skipped)),
                 "from files of this directory",
             ),
             (
-                found(|it| matches!(it, Kind::Ourselves)),
+                found(|it| matches!(it, CandidateKind::Ourselves)),
                 "the workbench itself",
             ),
             (
-                found(|it| matches!(it, Kind::NotAServer)),
+                found(|it| matches!(it, CandidateKind::NotAServer)),
                 "built into a client",
             ),
         ] {
@@ -263,7 +270,7 @@ impl Report<'_> {
         let mut step = |command: &str, why: &str| {
             text.push_str(&format!("\n  {PROGRAM}{option} {command}\n      {why}"));
         };
-        let is_skipped = |it: &ImportCandidate| matches!(it.kind, Kind::Skipped);
+        let is_skipped = |it: &ImportCandidate| matches!(it.kind, CandidateKind::Skipped);
         if self.candidates.iter().any(is_skipped) {
             let why = "review and import the servers of this directory too";
             step("import --project", why);
@@ -309,7 +316,7 @@ impl Report<'_> {
         };
         let mut candidates = self.candidates.iter();
         let mut additions = self.additions.iter();
-        candidates.any(|it| matches!(it.kind, Kind::Ourselves) && is_there(it))
+        candidates.any(|it| matches!(it.kind, CandidateKind::Ourselves) && is_there(it))
             && !additions.any(|it| is_there(it.candidate))
     }
 
@@ -337,17 +344,22 @@ impl Report<'_> {
         let mut additions = self.additions.iter();
         let addition = additions.find(|it| std::ptr::eq(it.candidate, candidate));
         let (status, toolbox, name) = match (&candidate.kind, addition) {
-            (Kind::New(_), Some(it)) => ("new", Some(&it.toolbox), Some(&it.name)),
-            (Kind::Skipped, _) => ("skipped", None, None),
-            (Kind::Present { toolbox, name, .. }, _) => ("present", Some(toolbox), Some(name)),
-            (Kind::Ourselves, _) => ("workbench", None, None),
-            (Kind::Unusable(_), _) => ("unusable", None, None),
-            (Kind::NotAServer | Kind::New(_), _) => ("not_a_server", None, None),
+            (CandidateKind::New(_), Some(it)) => ("new", Some(&it.toolbox), Some(&it.name)),
+            (CandidateKind::Skipped, _) => ("skipped", None, None),
+            (CandidateKind::Present { toolbox, name, .. }, _) => {
+                ("present", Some(toolbox), Some(name))
+            }
+            (CandidateKind::Ourselves, _) => ("workbench", None, None),
+            (CandidateKind::Unusable(_), _) => ("unusable", None, None),
+            (CandidateKind::NotAServer | CandidateKind::New(_), _) => ("not_a_server", None, None),
         };
-        let remarks = addition
-            .map(|it| it.new.remarks.iter())
-            .into_iter()
-            .flatten()
+        let remarks = match (&candidate.kind, addition) {
+            (CandidateKind::Present { remarks, .. }, _) => remarks.as_slice(),
+            (_, Some(it)) => it.new.remarks.as_slice(),
+            _ => &[],
+        };
+        let remarks = remarks
+            .iter()
             .map(|it| json!({"code": it.code(), "text": it.to_string()}));
         let from_project = addition.filter(|it| it.new.from_project);
         json!({

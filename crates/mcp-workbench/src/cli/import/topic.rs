@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{
     destination::Destination,
-    plan::{ImportCandidate, Kind, NewServer},
+    plan::{CandidateKind, ImportCandidate, NewServer},
 };
 use crate::{
     clients::Identity,
@@ -147,6 +147,7 @@ const TOPICS: &[Topic] = &[
         description: "Cloud services, clusters, containers and deployments",
         words: &[
             "aws",
+            "awslabs",
             "azure",
             "gcp",
             "gcloud",
@@ -249,9 +250,10 @@ pub(super) fn classify(
     environment: &Environment,
 ) {
     for candidate in candidates {
-        if let Kind::New(new) = &mut candidate.kind {
+        if let CandidateKind::New(new) = &mut candidate.kind {
             let topic = by_name(&candidate.name, &new.identity)
-                .or_else(|| best(&tool_words(new, destination, environment)));
+                .or_else(|| best(&tool_words(new, destination, environment)))
+                .or_else(|| best(&argument_words(&new.identity)));
             new.topic = topic.unwrap_or(GENERAL);
         }
     }
@@ -276,6 +278,33 @@ fn package(identity: &Identity) -> String {
         file.filter(|_| is_path(&word)).unwrap_or(word)
     });
     words.collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the words in the arguments that name what a launcher starts or connects to, such as an image behind the
+/// options of `docker` or the address behind `mcp-remote`, and in the names of variables. Options and paths say nothing
+/// about the server.
+fn argument_words(identity: &Identity) -> Vec<String> {
+    let Identity::Program {
+        words: line, env, ..
+    } = identity
+    else {
+        return Vec::new();
+    };
+    let is_path = |word: &&String| word.starts_with(['/', '.', '~', '-']) || word.contains('\\');
+    let arguments = line.iter().skip(1).filter(|word| !is_path(word));
+    let arguments = arguments.flat_map(|word| match word.split_once("://") {
+        // The place of the sources says nothing about the server.
+        Some((scheme, _)) if scheme.starts_with("git") => Vec::new(),
+        // The path behind a host may be anything.
+        Some((scheme, rest)) => {
+            let host = rest.split('/').next().unwrap_or_default();
+            let host = host.rsplit('@').next().unwrap_or_default();
+            words(&format!("{scheme} {host}"))
+        }
+        None => words(word),
+    });
+    let variables = env.iter().flat_map(|(name, _)| words(name));
+    arguments.chain(variables).collect()
 }
 
 /// Returns the words in the names of the server's cached tools.
@@ -377,6 +406,42 @@ mod tests {
             let identity = identity(&entry).expect("a server");
             let topic = by_name(name, &identity).unwrap_or(GENERAL);
             assert_eq!(topic.name, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn arguments_and_variables_decide_the_topic_if_nothing_else_does() {
+        let image = "ghcr.io/github/github-mcp-server";
+        let cases = [
+            (
+                &["npx", "-y", "mcp-remote", "https://mcp.linear.app/sse"][..],
+                "",
+                Some("tasks"),
+            ),
+            (
+                &["docker", "run", "-i", "--rm", "-e", "A", image],
+                "",
+                Some("repositories"),
+            ),
+            (
+                &["uvx", "--from", "git+https://github.com/x/y", "notion-mcp"],
+                "",
+                Some("notes"),
+            ),
+            (
+                &["npx", "query", "postgres://u:slack@host/jira"],
+                "",
+                Some("data"),
+            ),
+            (&["my-server"], "SLACK_BOT_TOKEN", Some("messages")),
+            (&["my-server", "--db-path", "/home/me/docs"], "", None),
+        ];
+        for (line, variable, expected) in cases {
+            let entry = json!({"command": line[0], "args": line[1..], "env": {variable: "x"}});
+            let identity = identity(&entry).expect("a server");
+            assert_eq!(by_name("x", &identity), None, "{line:?}");
+            let topic = best(&argument_words(&identity));
+            assert_eq!(topic.map(|it| it.name), expected, "{line:?}");
         }
     }
 

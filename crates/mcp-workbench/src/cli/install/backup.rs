@@ -32,7 +32,7 @@ pub(super) struct Backup {
     time: u64,
     became: String,
     /// True if the file did not exist.
-    was_absent: bool,
+    pub(super) was_absent: bool,
     /// True if the install removed servers from the file.
     pub(super) has_replaced: bool,
 }
@@ -118,6 +118,18 @@ impl Backup {
             return Ok(None);
         }
         Ok(Some(read_text(&self.path)?))
+    }
+
+    /// Marks the backup as undone, so that a later undo does not add back servers that the user has removed since. The
+    /// text stays for the user to look at.
+    pub(super) fn settle(&self) {
+        let name = self.path.to_string_lossy();
+        if self.was_absent {
+            self.discard();
+        } else if let Some(plain) = name.strip_suffix(REPLACED) {
+            // A backup that keeps its mark is only more generous at the next undo.
+            let _ = fs::rename(&self.path, plain);
+        }
     }
 
     /// Deletes the backup after an undo. A backup that cannot be deleted does no harm.

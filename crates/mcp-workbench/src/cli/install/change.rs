@@ -26,6 +26,8 @@ pub(super) struct Change {
     removed: Vec<String>,
     /// Servers that the workbench also has, and that stay.
     duplicates: Vec<String>,
+    /// Servers of which the workbench allows more tools than the client.
+    looser: Vec<String>,
     /// Servers that only the client has.
     others: Vec<String>,
     /// Entries that only the client can use, such as its extensions.
@@ -77,6 +79,9 @@ impl Change {
                 change.sets_ours = Value::Object(server.entry) != value;
                 continue;
             }
+            if relation == Relation::Duplicate && is_looser(&server, known) {
+                change.looser.push(server.name.clone());
+            }
             match relation {
                 Relation::Ours => change.also_ours.push(server.name),
                 Relation::Other => change.others.push(server.name),
@@ -103,6 +108,7 @@ impl Change {
             sets_ours: true,
             removed: Vec::new(),
             duplicates: Vec::new(),
+            looser: Vec::new(),
             others: Vec::new(),
             foreign: Vec::new(),
             off: Vec::new(),
@@ -150,6 +156,14 @@ impl Change {
                 "the workbench also has these: {}; --replace removes them from {}",
                 listed(&self.duplicates),
                 client.title
+            ));
+        }
+        if !self.looser.is_empty() {
+            lines.push(format!(
+                "{} allows fewer tools of these than the workbench: {}; copy their `includeTools` and `disabledTools` to \
+                 the configuration to keep that",
+                client.title,
+                listed(&self.looser)
             ));
         }
         if !self.others.is_empty() {
@@ -242,6 +256,16 @@ fn relation(server: &DiscoveredServer, known: &[OwnServer], program: &str) -> Re
         (false, _) => Relation::Foreign,
         (true, None) => Relation::Other,
     }
+}
+
+/// Returns true if the workbench allows more tools of a server than the client's entry.
+fn is_looser(server: &DiscoveredServer, known: &[OwnServer]) -> bool {
+    let ParsedEntry::Server(imported) = &server.parsed else {
+        return false;
+    };
+    let identity = identity(&imported.entry);
+    let mut same = known.iter().filter(|it| it.identity == identity);
+    same.any(|it| !it.disabled && it.allows_more_than(&imported.entry))
 }
 
 /// Returns the project whose section contains a server, if it is not at the top.

@@ -73,7 +73,7 @@ fn restore(
 }
 
 /// Removes our entry from a file that was changed since, adds back the servers that it replaced, and returns a
-/// report; `None` if our entry is not in the file.
+/// report; `None` if there is nothing to remove or to add back.
 fn take_out(
     target: &TargetFile,
     now: &str,
@@ -81,24 +81,31 @@ fn take_out(
     program: &str,
 ) -> Result<Option<String>, InstallError> {
     let present = servers(target, now)?;
-    let is_own = |it: &&DiscoveredServer| {
+    let is_own = |it: &DiscoveredServer| {
         it.name == arguments.name && section(target, it).is_none() && is_ours(it, program)
     };
-    let Some(own) = present.iter().find(is_own) else {
-        return Ok(None);
-    };
+    let own = present.iter().find(|it| is_own(it));
     let failed = |error: ClientEditError| InstallError::Edit {
         file: target.path.clone(),
         error: error.into(),
     };
     let mut text = ClientText::parse(target.client, now).map_err(failed)?;
-    text.remove(&own.name, None).map_err(failed)?;
+    if let Some(own) = own {
+        text.remove(&own.name, None).map_err(failed)?;
+    }
+    // Without our entry in the file, any entry of the workbench under our name is the one that was removed.
+    let is_same_own = |it: &DiscoveredServer| match own {
+        Some(own) => is_same_place(it, own) && what(it) == what(own),
+        None => is_own(it),
+    };
     let mut outcome = UndoReport::default();
-    for earlier in earlier_servers(target, own)? {
+    for earlier in earlier_servers(target, &arguments.name, is_same_own)? {
         let server = &earlier.server;
         let section = section(target, server);
         let name = shown(&server.name, section.as_deref());
-        let mut others = present.iter().filter(|it| !std::ptr::eq(*it, own));
+        let mut others = present
+            .iter()
+            .filter(|it| !own.is_some_and(|own| std::ptr::eq(*it, own)));
         let entry = Value::Object(server.entry.clone());
         match others.find(|it| is_same_place(it, server)) {
             // The server is in the file again already.
@@ -112,10 +119,17 @@ fn take_out(
             None => outcome.missing.push(name),
         }
     }
+    if own.is_none() && outcome.restored.is_empty() {
+        return Ok(None);
+    }
     if !arguments.dry_run {
         replace_unchanged(&target.path, now, &text.finish())?;
+        if outcome.missing.is_empty() {
+            Backup::all(&target.path).iter().for_each(Backup::settle);
+        }
     }
-    Ok(Some(outcome.report(target, own, arguments.dry_run)))
+    let removed = own.map(|own| own.name.as_str());
+    Ok(Some(outcome.report(target, removed, arguments.dry_run)))
 }
 
 /// A server that the client had before the install.
@@ -125,10 +139,12 @@ struct EarlierServer {
     was_replaced: bool,
 }
 
-/// Returns the servers that the client had before the installs of our entry, the newest backup first.
+/// Returns the servers that the client had before the installs of our entry, the newest backup first. `name` is the name
+/// of our entry.
 fn earlier_servers(
     target: &TargetFile,
-    own: &DiscoveredServer,
+    name: &str,
+    is_own: impl Fn(&DiscoveredServer) -> bool,
 ) -> Result<Vec<EarlierServer>, InstallError> {
     let mut earlier: Vec<EarlierServer> = Vec::new();
     for backup in Backup::all(&target.path) {
@@ -137,8 +153,8 @@ fn earlier_servers(
         // installs that were undone.
         let mut is_first = true;
         for server in servers(target, &text)? {
-            let has_our_place = is_same_place(&server, own);
-            if has_our_place && what(&server) == what(own) {
+            let has_our_place = server.name == name && section(target, &server).is_none();
+            if is_own(&server) {
                 is_first = false;
             } else if !earlier.iter().any(|it| is_same_place(&it.server, &server)) {
                 earlier.push(EarlierServer {
@@ -170,17 +186,21 @@ struct UndoReport {
 }
 
 impl UndoReport {
-    /// Formats the report.
-    fn report(&self, target: &TargetFile, own: &DiscoveredServer, dry_run: bool) -> String {
-        let (path, name) = (target.path.display(), visible(&own.name));
+    /// Formats the report; `own` is the name of the removed entry.
+    fn report(&self, target: &TargetFile, own: Option<&str>, dry_run: bool) -> String {
+        let path = target.path.display();
         let (removed, restored) = if dry_run {
             ("would remove", "would restore")
         } else {
             ("removed", "restored")
         };
-        let mut lines = vec![format!(
-            "{removed} `{name}` from {path}, which has changed since the install"
-        )];
+        let mut lines = vec![match own {
+            Some(name) => format!(
+                "{removed} `{}` from {path}, which has changed since the install",
+                visible(name)
+            ),
+            None => format!("the workbench was removed from {path} already"),
+        }];
         for (names, what) in [
             (&self.restored, restored),
             (&self.changed, "different from the backup, not changed"),
@@ -190,7 +210,8 @@ impl UndoReport {
                 lines.push(format!("{what}: {}", names.join(", ")));
             }
         }
-        if let Some(backup) = Backup::all(&target.path).first() {
+        let backups = Backup::all(&target.path);
+        if let Some(backup) = backups.iter().find(|it| !it.was_absent) {
             lines.push(format!("backup: {}", backup.path.display()));
         }
         lines.join("\n")

@@ -79,8 +79,9 @@ async fn send(
         .header(CONTENT_TYPE, "application/json")
         .body(body)
         .map_err(|error| unreachable(record, error.to_string()))?;
-    let asked = timeout(TIMEOUT, exchange(record, request)).await;
-    let asked = asked.map_err(|_| unreachable(record, "timed out".to_owned()))?;
+    let asked = timeout(TIMEOUT, exchange(record, request))
+        .await
+        .map_err(|_| unreachable(record, "timed out".to_owned()))?;
     asked.map_err(|error| unreachable(record, error.to_string()))
 }
 

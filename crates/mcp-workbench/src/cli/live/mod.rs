@@ -50,11 +50,11 @@ enum LiveCommand {
     /// Print the metrics in the format of Prometheus
     Metrics,
     /// Start a server
-    Start(Place),
+    Start(ServerArguments),
     /// Stop a server; it starts again when it is needed
-    Stop(Place),
+    Stop(ServerArguments),
     /// Stop a server and start it again
-    Restart(Place),
+    Restart(ServerArguments),
 }
 
 #[derive(Args)]
@@ -65,7 +65,7 @@ struct Shown {
 }
 
 #[derive(Args)]
-struct Place {
+struct ServerArguments {
     toolbox: String,
     server: String,
     /// The one of several servers of this name, by its `instance` in `live servers --json`
@@ -154,7 +154,7 @@ pub(super) fn run(
         runtime.block_on(asked)
     };
     let style = OutputStyle::of_stdout(environment);
-    let act = |place: &Place, action: &str| {
+    let act = |place: &ServerArguments, action: &str| {
         let body = json!({
             "toolbox": place.toolbox, "server": place.server, "instance": place.instance, "action": action,
         });
@@ -183,8 +183,9 @@ pub(super) fn run(
             show(shown, &get("/ui/api/approvals")?, |it| approvals(it, style));
         }
         LiveCommand::Decide { id, decision } => {
-            let word = decision.to_possible_value();
-            let word = word.map(|it| it.get_name().to_owned());
+            let word = decision
+                .to_possible_value()
+                .map(|it| it.get_name().to_owned());
             post("/ui/api/approvals", &json!({ "id": id, "decision": word }))?;
         }
         LiveCommand::Metrics => {

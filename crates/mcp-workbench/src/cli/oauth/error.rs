@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use thiserror::Error;
 
-use super::target::{LoginKind, Target};
+use super::target::{LoginKind, SignInTarget};
 use crate::{
     oauth::{Account, FetchFault, OAuthCode, SignInError},
     visible::visible,
@@ -73,7 +73,7 @@ pub(super) enum LoginError {
 impl LoginError {
     /// Returns the account for a sign-in, or the error if there is none.
     pub(super) fn unless_person(
-        target: &Target,
+        target: &SignInTarget,
         kind: LoginKind<'_>,
         config: Option<&Path>,
     ) -> Result<Account, Self> {
@@ -135,6 +135,7 @@ fn hint(error: &SignInError) -> String {
         | SignInError::Fetch(FetchFault::Status { .. }) => {
             "the server may have no OAuth; if it needs a key, set it in `headers` of the entry"
         }
+        SignInError::NoAssertions => "remove `exchange` of the entry, so that users sign in",
         _ => return String::new(),
     };
     format!("\n  hint: {hint}")

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use super::{browser, error::LoginError, paste::Paste, target::Target, until_a_signal};
+use super::{browser, error::LoginError, paste::Paste, target::SignInTarget, until_a_signal};
 use crate::{
     alarm::timeout,
     cli::{
@@ -56,7 +56,7 @@ pub(in crate::cli) fn run(
     environment: &Environment,
 ) -> CommandResult {
     let mut loaded = load_configuration(config, environment)?.config;
-    let target = Target::named(&mut loaded, &arguments.toolbox, &arguments.server)?;
+    let target = SignInTarget::named(&mut loaded, &arguments.toolbox, &arguments.server)?;
     let kind = target.login_kind(loaded.state.as_deref());
     let account = LoginError::unless_person(&target, kind, config)?
         .asking_for(&arguments.scope)
@@ -64,7 +64,7 @@ pub(in crate::cli) fn run(
     let server = target.shown();
     let granted = until_a_signal(sign_in(&account, &server, arguments, environment))?;
     let record = account.load().ok().flatten();
-    let report = Report::of(&target, &account, &granted, record.as_ref());
+    let report = LoginReport::of(&target, &account, &granted, record.as_ref());
     if arguments.json {
         output::json(&report);
     } else {
@@ -89,8 +89,9 @@ async fn sign_in(
         },
     };
     let port = account.callback_port();
-    let listener = Listener::bind(port).await;
-    let mut listener = listener.map_err(|error| LoginError::Port { port, error })?;
+    let mut listener = Listener::bind(port)
+        .await
+        .map_err(|error| LoginError::Port { port, error })?;
     output::remark(&format!("looking up how to sign in to {server}"));
     let begun = SignIn::begin(account, listener.redirect_uri(), None).await;
     let attempt = begun.map_err(failed)?;
@@ -151,7 +152,7 @@ async fn wait_for_redirect(
 
 /// The result of a sign-in.
 #[derive(Serialize)]
-struct Report<'a> {
+struct LoginReport<'a> {
     toolbox: &'a str,
     server: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,9 +168,9 @@ struct Report<'a> {
     stored: Option<String>,
 }
 
-impl<'a> Report<'a> {
+impl<'a> LoginReport<'a> {
     fn of(
-        target: &'a Target,
+        target: &'a SignInTarget,
         account: &Account,
         granted: &'a Granted,
         record: Option<&Record>,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     error::LoginError,
-    target::{LoginKind, Target},
+    target::{LoginKind, SignInTarget},
     until_a_signal,
 };
 use crate::{
@@ -43,8 +43,8 @@ pub(in crate::cli) fn run(
 ) -> CommandResult {
     let mut loaded = load_configuration(config, environment)?.config;
     let targets = match (&arguments.toolbox, &arguments.server) {
-        (Some(toolbox), Some(server)) => vec![Target::named(&mut loaded, toolbox, server)?],
-        _ => Target::all(&loaded),
+        (Some(toolbox), Some(server)) => vec![SignInTarget::named(&mut loaded, toolbox, server)?],
+        _ => SignInTarget::all(&loaded),
     };
     let mut accounts = Vec::new();
     for target in &targets {
@@ -67,7 +67,7 @@ pub(in crate::cli) fn run(
     }
     let (ended, trouble) = until_a_signal(async { Ok(sign_out(accounts).await) })?;
     if arguments.json {
-        output::json(&Report { servers: &ended });
+        output::json(&LogoutReport { servers: &ended });
     } else {
         output::data(&rendered(&ended));
     }
@@ -79,7 +79,7 @@ pub(in crate::cli) fn run(
 
 /// A server that may have been signed in to.
 struct SignedInServer<'a> {
-    target: &'a Target,
+    target: &'a SignInTarget,
     account: Account,
     /// The accounts of users, if every user has credentials of their own.
     users: Option<Vec<Account>>,
@@ -142,7 +142,7 @@ fn rendered(ended: &[SignedOutServer<'_>]) -> String {
 
 /// The result of the command.
 #[derive(Serialize)]
-struct Report<'a> {
+struct LogoutReport<'a> {
     servers: &'a [SignedOutServer<'a>],
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     login::until,
-    target::{LoginKind, Target},
+    target::{LoginKind, SignInTarget},
 };
 use crate::{
     cli::{
@@ -107,7 +107,7 @@ struct ServerStatus {
 
 impl Status {
     fn of(loaded: &Config, config: Option<&Path>) -> Self {
-        let targets = Target::all(loaded);
+        let targets = SignInTarget::all(loaded);
         let remote = targets.iter().filter(|target| target.is_remote());
         let servers = remote.map(|target| {
             let kind = target.login_kind(loaded.state.as_deref());
@@ -134,7 +134,7 @@ impl Status {
 }
 
 impl ServerStatus {
-    fn of(target: &Target, kind: &LoginKind<'_>, config: Option<&Path>) -> Self {
+    fn of(target: &SignInTarget, kind: &LoginKind<'_>, config: Option<&Path>) -> Self {
         let bare = |state| Self {
             toolbox: target.toolbox.to_string(),
             server: target.server.name.to_string(),

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A server of a toolbox.
-pub(super) struct Target {
+pub(super) struct SignInTarget {
     pub(super) toolbox: ToolboxName,
     pub(super) server: Arc<Server>,
 }
@@ -52,7 +52,7 @@ impl LoginKind<'_> {
     }
 }
 
-impl Target {
+impl SignInTarget {
     /// Returns all servers, in the order of the file.
     pub(super) fn all(config: &Config) -> Vec<Self> {
         let toolboxes = config.toolboxes.iter();

@@ -235,13 +235,17 @@ fn rendered_toolbox(name: &ToolboxName, toolbox: &Toolbox, style: OutputStyle) -
                 text.push_str(&format!("    {word:<6}{}\n", rules.join(", ")));
             }
         }
-        text.push_str(&format!("    {:<6}{}\n", "else", otherwise(permissions)));
+        text.push_str(&format!(
+            "    {:<6}{}\n",
+            "else",
+            default_decision(permissions)
+        ));
     }
     text
 }
 
 /// Returns the decision for a tool that no rule matches.
-fn otherwise(permissions: &Permissions) -> &'static str {
+fn default_decision(permissions: &Permissions) -> &'static str {
     match permissions.allow {
         Some(_) => "ask",
         None => "allow",
@@ -258,7 +262,7 @@ fn as_json(config: &Config) -> Value {
                 "deny": rules(&permissions.deny),
                 "ask": rules(&permissions.ask),
                 "allow": permissions.allow.as_deref().map(rules),
-                "otherwise": otherwise(permissions),
+                "otherwise": default_decision(permissions),
             });
             (server.name.to_string(), entry)
         });

@@ -40,7 +40,7 @@ struct FailedServer<'a> {
 
 /// The identifier of a tool.
 #[derive(Serialize)]
-struct Names<'a> {
+struct ToolPath<'a> {
     toolbox: &'a str,
     server: &'a str,
     tool: &'a str,
@@ -49,7 +49,7 @@ struct Names<'a> {
 #[derive(Serialize)]
 struct HitDocument<'a> {
     #[serde(flatten)]
-    names: Names<'a>,
+    names: ToolPath<'a>,
     score: f32,
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<String>,
@@ -58,7 +58,7 @@ struct HitDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     definition: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    also: Vec<Names<'a>>,
+    also: Vec<ToolPath<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<ExplanationDocument<'a>>,
 }
@@ -143,8 +143,8 @@ fn shown_definition(hit: &FoundTool, detail: Detail) -> Option<Box<RawValue>> {
     Some(RawValue::from_string(text).expect("a definition is valid JSON"))
 }
 
-fn names(tool: &ToolIdentifier) -> Names<'_> {
-    Names {
+fn names(tool: &ToolIdentifier) -> ToolPath<'_> {
+    ToolPath {
         toolbox: tool.toolbox.as_str(),
         server: tool.server.as_str(),
         tool: tool.tool.as_str(),

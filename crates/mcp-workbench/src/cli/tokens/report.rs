@@ -6,7 +6,7 @@ use super::cost::{Costs, LargeTool, ServerCost};
 use crate::{
     cli::terminal::{Column, Ink, OutputStyle, Table, bar, count, cut, grouped},
     config::Detail,
-    visible::visible,
+    visible::{visible, visible_name},
 };
 
 /// The number of the largest definitions that are shown.
@@ -23,7 +23,7 @@ const NAME_WIDTH: usize = 40;
 const TOKENIZER: &str = "o200k_base";
 
 /// One line of a chart.
-struct Line {
+struct CostLine {
     name: String,
     value: usize,
     note: String,
@@ -70,8 +70,8 @@ fn about(tokens: usize) -> String {
     format!("about {}", count(tokens, "token"))
 }
 
-fn server_line(server: &ServerCost) -> Line {
-    Line {
+fn server_line(server: &ServerCost) -> CostLine {
+    CostLine {
         name: server.name.clone(),
         value: server.total(),
         note: match &server.tools {
@@ -81,8 +81,8 @@ fn server_line(server: &ServerCost) -> Line {
     }
 }
 
-fn tool_line(tool: &LargeTool<'_>) -> Line {
-    Line {
+fn tool_line(tool: &LargeTool<'_>) -> CostLine {
+    CostLine {
         name: format!("{}/{}", tool.server, tool.tool),
         value: tool.tokens,
         note: tool.toolbox.to_owned(),
@@ -90,8 +90,8 @@ fn tool_line(tool: &LargeTool<'_>) -> Line {
 }
 
 /// Returns the lines that compare all servers without the workbench with the workbench.
-fn compared(costs: &Costs) -> Vec<Line> {
-    let line = |name: &str, value: usize| Line {
+fn compared(costs: &Costs) -> Vec<CostLine> {
+    let line = |name: &str, value: usize| CostLine {
         name: name.to_owned(),
         value,
         note: String::new(),
@@ -116,7 +116,7 @@ fn compared(costs: &Costs) -> Vec<Line> {
     lines
 }
 
-fn chart(lines: &[Line], style: OutputStyle) -> String {
+fn chart(lines: &[CostLine], style: OutputStyle) -> String {
     let largest = lines.iter().map(|line| line.value).max().unwrap_or(0);
     let columns = [
         Column::Text(""),
@@ -128,7 +128,7 @@ fn chart(lines: &[Line], style: OutputStyle) -> String {
     let room = bar_width(lines, style);
     for line in lines {
         table.row([
-            cut(&visible(&line.name), NAME_WIDTH),
+            cut(&visible_name(&line.name), NAME_WIDTH),
             visible(&line.note).into_owned(),
             grouped(line.value),
             bar(line.value, largest, room),
@@ -138,12 +138,12 @@ fn chart(lines: &[Line], style: OutputStyle) -> String {
 }
 
 /// Returns the width that is left for the bars.
-fn bar_width(lines: &[Line], style: OutputStyle) -> usize {
+fn bar_width(lines: &[CostLine], style: OutputStyle) -> usize {
     let Some(width) = style.width() else {
         return BAR_WIDTH;
     };
-    let widest = |text: fn(&Line) -> usize| lines.iter().map(text).max().unwrap_or(0);
-    let name = widest(|line| visible(&line.name).chars().count()).min(NAME_WIDTH);
+    let widest = |text: fn(&CostLine) -> usize| lines.iter().map(text).max().unwrap_or(0);
+    let name = widest(|line| visible_name(&line.name).chars().count()).min(NAME_WIDTH);
     let note = widest(|line| visible(&line.note).chars().count());
     let number = widest(|line| grouped(line.value).chars().count());
     // Two spaces in front of each of the four columns.

@@ -7,7 +7,7 @@ use ident::ServerIdentifier;
 
 use super::{
     diff::{difference, name_of, remark_on},
-    examine::{ConfiguredServer, ExaminedServer, StartOutcome, Subject, choose_tool},
+    examine::{ConfiguredServer, ExaminedServer, StartOutcome, TrustReview, choose_tool},
     readable,
     selection::{TrustSelection, confirmed},
 };
@@ -36,7 +36,7 @@ pub(super) fn run(
     environment: &Environment,
 ) -> CommandResult {
     let ApproveArguments { chosen, yes } = arguments;
-    let subject = Subject::load(config, chosen, StartLimit::default(), environment)?;
+    let subject = TrustReview::load(config, chosen, StartLimit::default(), environment)?;
     let mut refused: Vec<ServerIdentifier> = Vec::new();
     // Starting a server runs its program, so a changed launch needs its own consent first.
     for server in subject.servers.iter().filter(|it| subject.is_barred(it)) {
@@ -71,7 +71,7 @@ pub(super) fn run(
 
 /// Asks for permission to start a server whose launch is not approved, to list its tools.
 fn may_start(
-    subject: &Subject,
+    subject: &TrustReview,
     server: &ConfiguredServer,
     yes: bool,
 ) -> Result<bool, super::selection::NotConfirmed> {

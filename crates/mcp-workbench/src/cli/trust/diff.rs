@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    examine::{ExaminedServer, StartOutcome, Subject, choose_tool},
+    examine::{ExaminedServer, StartOutcome, TrustReview, choose_tool},
     readable,
     selection::TrustSelection,
 };
@@ -91,12 +91,13 @@ pub(super) fn run(
     environment: &Environment,
 ) -> CommandResult {
     let chosen = &arguments.chosen;
-    let subject = Subject::load(config, chosen, arguments.limit, environment)?;
+    let subject = TrustReview::load(config, chosen, arguments.limit, environment)?;
     let (pins, mut servers) = subject.examine(|subject, it| !subject.is_barred(it), environment)?;
     let chosen = &choose_tool(&mut servers, chosen)?;
-    let differences = servers.iter();
-    let differences = differences.map(|it| ServerDifference::of(it, &pins, chosen));
-    let differences: Vec<ServerDifference> = differences.collect();
+    let differences: Vec<ServerDifference> = servers
+        .iter()
+        .map(|it| ServerDifference::of(it, &pins, chosen))
+        .collect();
     let differs = differences.iter().any(ServerDifference::differs);
     if arguments.json {
         output::json(&json!({ "servers": differences }));

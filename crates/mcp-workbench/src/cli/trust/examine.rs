@@ -18,11 +18,11 @@ use crate::{
     config::{Config, Environment, PinMode, Purpose, Secrets},
     downstream::{Cause, Reviewable},
     lock::{Base, Differences, Digest, Launch, Lock, Observation, PinnedServer, Pins, canonical},
-    visible::{revealed, visible},
+    visible::{revealed, visible_word},
 };
 
 /// The lock file and the selected servers.
-pub(super) struct Subject {
+pub(super) struct TrustReview {
     pub(super) pins: Pins,
     /// The content of the lock file; empty if it does not exist.
     pub(super) lock: Arc<Lock>,
@@ -72,7 +72,7 @@ pub(super) enum StartOutcome {
     NotStarted,
 }
 
-impl Subject {
+impl TrustReview {
     /// Reads the configuration and its lock file.
     pub(super) fn load(
         config: Option<&Path>,
@@ -177,7 +177,7 @@ pub(super) fn choose_tool(
     };
     let names = server.tool_names();
     let exact = names.iter().find(|name| *name == tool);
-    let is_shown = |name: &&String| visible(name) == **tool || revealed(name) == **tool;
+    let is_shown = |name: &&String| visible_word(name) == **tool || revealed(name) == **tool;
     let found = exact.or_else(|| names.iter().find(is_shown));
     let found = match (found, &server.found) {
         (Some(found), _) => found.clone(),
@@ -219,8 +219,10 @@ impl StartOutcome {
             Ok(list) => list,
             Err(error) => return Self::Failed(error.to_string()),
         };
-        let skills = list.skills.iter();
-        let skills = skills.map(|skill| (skill.uri.clone(), canonical(&skill.entry)));
+        let skills = list
+            .skills
+            .iter()
+            .map(|skill| (skill.uri.clone(), canonical(&skill.entry)));
         let texts: Vec<(String, String)> = list
             .tools()
             .iter()

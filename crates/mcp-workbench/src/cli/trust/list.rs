@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{
-    examine::{ExaminedServer, StartOutcome, Subject, choose_tool},
+    examine::{ExaminedServer, StartOutcome, TrustReview, choose_tool},
     remarks::Remark,
     selection::TrustSelection,
 };
@@ -91,7 +91,7 @@ pub(super) fn run(
     environment: &Environment,
 ) -> CommandResult {
     let chosen = &arguments.chosen;
-    let subject = Subject::load(config, chosen, arguments.limit, environment)?;
+    let subject = TrustReview::load(config, chosen, arguments.limit, environment)?;
     let lock = subject.lock.clone();
     let (pins, mut servers) = subject.examine(|subject, it| !subject.is_barred(it), environment)?;
     let chosen = &choose_tool(&mut servers, chosen)?;

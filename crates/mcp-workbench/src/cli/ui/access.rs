@@ -38,7 +38,7 @@ struct Codes {
 
 /// The way in which a request shows that it may see the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Admission {
+pub(super) enum PageAccess {
     /// By the key: a command of the user.
     Key,
     /// By a cookie: a browser.
@@ -54,14 +54,14 @@ impl Access {
     }
 
     /// Returns how a request is admitted, if it is.
-    pub(super) fn admission(&self, headers: &HeaderMap) -> Option<Admission> {
+    pub(super) fn page_access(&self, headers: &HeaderMap) -> Option<PageAccess> {
         if let Some(key) = bearer(headers) {
-            return (proof(key) == self.key).then_some(Admission::Key);
+            return (proof(key) == self.key).then_some(PageAccess::Key);
         }
         let mut codes = self.codes();
         expire(&mut codes.cookies);
         let cookie = cookies(headers).find(|cookie| codes.cookies.contains_key(&proof(cookie)));
-        cookie.map(|_| Admission::Cookie)
+        cookie.map(|_| PageAccess::Cookie)
     }
 
     /// Makes the code of a link.
@@ -145,22 +145,22 @@ mod tests {
         let link = access.make_link();
         let set = access.exchange(&link).unwrap();
         assert_eq!(access.exchange(&link), None, "used twice");
-        assert_eq!(access.admission(&cookie(&set)), Some(Admission::Cookie));
+        assert_eq!(access.page_access(&cookie(&set)), Some(PageAccess::Cookie));
         let late = access.make_link();
         tokio::time::advance(LINK_LIFETIME).await;
         assert_eq!(access.exchange(&late), None, "too late");
         tokio::time::advance(COOKIE_LIFETIME).await;
-        assert_eq!(access.admission(&cookie(&set)), None);
+        assert_eq!(access.page_access(&cookie(&set)), None);
     }
 
     #[tokio::test]
     async fn only_the_key_and_our_cookies_admit() {
         let access = Access::new("key");
         let key = |key: &str| with(header::AUTHORIZATION, &format!("Bearer {key}"));
-        assert_eq!(access.admission(&key("key")), Some(Admission::Key));
-        assert_eq!(access.admission(&key("other")), None);
-        assert_eq!(access.admission(&HeaderMap::new()), None);
-        assert_eq!(access.admission(&cookie("mcp-workbench-page=x")), None);
+        assert_eq!(access.page_access(&key("key")), Some(PageAccess::Key));
+        assert_eq!(access.page_access(&key("other")), None);
+        assert_eq!(access.page_access(&HeaderMap::new()), None);
+        assert_eq!(access.page_access(&cookie("mcp-workbench-page=x")), None);
     }
 
     #[tokio::test]

@@ -38,7 +38,7 @@ use crate::{
     serve::http::{OtherWorkbenches, PageRequest, Workbenches},
     sha256::{Sha256, hexadecimal},
     sync::lock,
-    visible::visible,
+    visible::{visible, visible_name},
     workbench::{Decision, NotPending, PendingApproval, Workbench, own_servers},
 };
 
@@ -68,14 +68,14 @@ pub(in crate::cli) struct Api {
 }
 
 /// A request that is not carried out.
-pub(super) enum Refusal {
+pub(super) enum PageRefusal {
     NotFound,
     Invalid(String),
     /// The command failed; the document says why.
     Failed(Value),
 }
 
-impl Refusal {
+impl PageRefusal {
     fn failed(error: &dyn std::error::Error) -> Self {
         Self::Failed(json!({ "error": error.to_string() }))
     }
@@ -97,10 +97,10 @@ impl Refusal {
     }
 }
 
-type Answer = Result<Value, Refusal>;
+type Answer = Result<Value, PageRefusal>;
 
 #[derive(Deserialize)]
-struct Place {
+struct ServerQuery {
     toolbox: String,
     server: String,
 }
@@ -108,7 +108,7 @@ struct Place {
 #[derive(Deserialize)]
 struct ServerAction {
     #[serde(flatten)]
-    place: Place,
+    place: ServerQuery,
     /// The client of the configuration that has the server for itself.
     client: Option<String>,
     /// The one of several servers of this name.
@@ -143,7 +143,7 @@ enum DecisionWord {
 #[derive(Deserialize)]
 struct Approved {
     #[serde(flatten)]
-    place: Place,
+    place: ServerQuery,
     /// The digest of the difference that the user saw.
     digest: String,
 }
@@ -182,8 +182,8 @@ impl Api {
             (&Method::GET, "calls") => match parameter(query, "id") {
                 None => Ok(json!({ "calls": history.summaries() })),
                 Some(id) => {
-                    let id = id.parse().map_err(|_| Refusal::NotFound)?;
-                    let call = history.call(id).ok_or(Refusal::NotFound)?;
+                    let id = id.parse().map_err(|_| PageRefusal::NotFound)?;
+                    let call = history.call(id).ok_or(PageRefusal::NotFound)?;
                     let counted = offload(call.bytes(), || call.with_tokens(tokens)).await;
                     let program = Invocation::of(&self.workbench().config());
                     Ok(json!(counted.with_command(&program)))
@@ -199,7 +199,7 @@ impl Api {
             (&Method::GET, "search") => self.search(query).await,
             (&Method::POST, "call") => self.try_tool(read(request)?).await,
             (&Method::GET, "tokens") => self.tokens().await,
-            _ => Err(Refusal::NotFound),
+            _ => Err(PageRefusal::NotFound),
         }
     }
 
@@ -267,8 +267,9 @@ impl Api {
             Some(number) => self.instance(number),
             None => self.server(&place, action.client.as_deref()),
         };
-        let server = server.filter(|it| *it.identifier() == place);
-        let server = server.ok_or(Refusal::NotFound)?;
+        let server = server
+            .filter(|it| *it.identifier() == place)
+            .ok_or(PageRefusal::NotFound)?;
         if matches!(action.action, Action::SignIn) {
             return self.sign_in(&action.place, server).await;
         }
@@ -278,7 +279,7 @@ impl Api {
         }
         if matches!(action.action, Action::Start | Action::Restart) {
             let started = server.connect(Urgency::AskedFor, self.client()).await;
-            started.map_err(|error| Refusal::Failed(json!({ "error": error.to_string() })))?;
+            started.map_err(|error| PageRefusal::Failed(json!({ "error": error.to_string() })))?;
         }
         Ok(json!({ "done": true }))
     }
@@ -302,12 +303,13 @@ impl Api {
     }
 
     /// Begins to sign in to a server, which starts once that is done; returns the address for the browser.
-    async fn sign_in(&self, place: &Place, server: Arc<ServerHandle>) -> Answer {
-        let commands = self.commands.as_ref().ok_or(Refusal::NotFound)?;
+    async fn sign_in(&self, place: &ServerQuery, server: Arc<ServerHandle>) -> Answer {
+        let commands = self.commands.as_ref().ok_or(PageRefusal::NotFound)?;
         let arguments = ["login", "--no-browser", "--", &place.toolbox, &place.server];
-        let failed = |error: String| Refusal::Failed(json!({ "error": error }));
-        let login = commands.start(&arguments);
-        let login = login.map_err(|error| failed(error.to_string()))?;
+        let failed = |error: String| PageRefusal::Failed(json!({ "error": error }));
+        let login = commands
+            .start(&arguments)
+            .map_err(|error| failed(error.to_string()))?;
         let sign_in = SignIn::begin(login).await.map_err(failed)?;
         let address = sign_in.address.clone();
         let ended = CancellationToken::new();
@@ -330,23 +332,28 @@ impl Api {
     }
 
     fn approvals(&self) -> Value {
-        let approvals = self.workbench().approvals().list().into_iter();
-        let approvals = approvals.map(|(id, call)| {
-            let secrets = self.workbench().observed().secrets();
-            json!({
-                "id": id,
-                "toolbox": call.tool.toolbox.as_str(),
-                "server": call.tool.server.as_str(),
-                "tool": call.tool.tool.as_str(),
-                // Text, so that every digit and every hidden character is shown.
-                "arguments": visible(&secrets.redact(call.arguments.as_str())),
-                "reason": call.reason,
-                "client": call.client.name,
-                "since": moment(call.since),
-                "can_hold_for_session": call.has_session,
-                "can_hold_always": call.is_unlisted,
-            })
-        });
+        let approvals = self
+            .workbench()
+            .approvals()
+            .list()
+            .into_iter()
+            .map(|(id, call)| {
+                let secrets = self.workbench().observed().secrets();
+                json!({
+                    "id": id,
+                    // They are compared by eye, and the decision names the call by its id.
+                    "toolbox": visible_name(call.tool.toolbox.as_str()),
+                    "server": visible_name(call.tool.server.as_str()),
+                    "tool": visible_name(call.tool.tool.as_str()),
+                    // Text, so that every digit and every hidden character is shown.
+                    "arguments": visible(&secrets.redact(call.arguments.as_str())),
+                    "reason": call.reason,
+                    "client": call.client.name,
+                    "since": moment(call.since),
+                    "can_hold_for_session": call.has_session,
+                    "can_hold_always": call.is_unlisted,
+                })
+            });
         json!({ "approvals": approvals.collect::<Vec<_>>() })
     }
 
@@ -369,13 +376,14 @@ impl Api {
             // A configuration that allows the tool also holds after a restart.
             self.run(&[&["allow"], &place[..]].concat()).await?;
         }
-        let call = approvals.decide(decided.id, decision);
-        let call = call.map_err(|NotPending| gone())?;
+        let call = approvals
+            .decide(decided.id, decision)
+            .map_err(|NotPending| gone())?;
         Ok(json!({ "done": true, "tool": call.tool.tool.as_str() }))
     }
 
     /// Returns the difference of a server from its pins, and the digest that an approval has to name.
-    async fn difference(&self, place: &Place) -> Answer {
+    async fn difference(&self, place: &ServerQuery) -> Answer {
         let place = ["--", &place.toolbox, &place.server];
         let mut document = self.trust("diff", &place).await?;
         let mut server = document["servers"][0].take();
@@ -390,7 +398,7 @@ impl Api {
         let now = self.difference(place).await?;
         if now["digest"] != approved.digest.as_str() {
             let error = "the server has changed since: look at the difference again";
-            return Err(Refusal::Failed(json!({ "error": error })));
+            return Err(PageRefusal::Failed(json!({ "error": error })));
         }
         let approve = ["trust", "approve", &place.toolbox, &place.server, "--yes"];
         let done = self.run(&approve).await;
@@ -403,7 +411,7 @@ impl Api {
 
     async fn search(&self, query: &str) -> Answer {
         let words = parameter(query, "q").filter(|it| !it.is_empty());
-        let words = words.ok_or(Refusal::NotFound)?;
+        let words = words.ok_or(PageRefusal::NotFound)?;
         let progress = self.progress();
         let searching = search_document(self.workbench(), &words, &progress, START_TIMEOUT);
         Ok(on_heap(searching).await)
@@ -412,19 +420,19 @@ impl Api {
     async fn servers(&self) -> Answer {
         let (workbenches, environment) = (self.all_workbenches(), self.environment.clone());
         let document = run_blocking(move || servers::document(&workbenches, &environment)).await;
-        document.map_err(|error| Refusal::failed(&error))
+        document.map_err(|error| PageRefusal::failed(&error))
     }
 
     async fn tools(&self) -> Answer {
         let (found, config) = (self.known().await, self.workbench().config());
         let document = run_blocking(move || list::document(&config, &found)).await;
-        document.map_err(|error| Refusal::failed(&error))
+        document.map_err(|error| PageRefusal::failed(&error))
     }
 
     async fn tokens(&self) -> Answer {
         let (found, workbench) = (self.known().await, Arc::clone(self.workbench()));
         let document = run_blocking(move || token_document(&workbench, &found)).await;
-        document.map_err(|error| Refusal::failed(&error))
+        document.map_err(|error| PageRefusal::failed(&error))
     }
 
     /// Returns the tools of all servers, as far as they are known or can be had soon.
@@ -458,7 +466,7 @@ impl Api {
         let (name, json) = match outcome {
             CallOutcome::Result(json) | CallOutcome::Failure(json) => ("result", json),
             CallOutcome::Refused(json) => ("error", json),
-            CallOutcome::Arguments(error) => return Err(Refusal::Invalid(error.to_string())),
+            CallOutcome::Arguments(error) => return Err(PageRefusal::Invalid(error.to_string())),
         };
         let json: Value = serde_json::from_str(json.as_str()).unwrap_or_default();
         Ok(json!({ name: json }))
@@ -474,18 +482,23 @@ impl Api {
 
     /// Returns the document that a command prints.
     async fn command(&self, arguments: &[&str]) -> Answer {
-        let commands = self.commands.as_ref().ok_or(Refusal::NotFound)?;
-        commands.document(arguments).await.map_err(Refusal::Failed)
+        let commands = self.commands.as_ref().ok_or(PageRefusal::NotFound)?;
+        commands
+            .document(arguments)
+            .await
+            .map_err(PageRefusal::Failed)
     }
 
     /// Runs a command that prints no document.
     async fn run(&self, arguments: &[&str]) -> Answer {
-        let commands = self.commands.as_ref().ok_or(Refusal::NotFound)?;
-        let output = commands.run(arguments).await.ok_or(Refusal::NotFound)?;
+        let commands = self.commands.as_ref().ok_or(PageRefusal::NotFound)?;
+        let output = commands.run(arguments).await.ok_or(PageRefusal::NotFound)?;
         if output.is_success {
             return Ok(json!({ "done": true, "text": output.stderr }));
         }
-        Err(Refusal::Failed(json!({ "error": output.stderr.trim() })))
+        Err(PageRefusal::Failed(
+            json!({ "error": output.stderr.trim() }),
+        ))
     }
 }
 
@@ -497,14 +510,14 @@ fn on_heap<'a, T>(
 }
 
 /// Returns the refusal of a decision about a call that does not wait.
-fn gone() -> Refusal {
+fn gone() -> PageRefusal {
     let error = "it was decided already, or its client has gone";
-    Refusal::Failed(json!({ "error": error }))
+    PageRefusal::Failed(json!({ "error": error }))
 }
 
 /// Reads the body of a request.
-fn read<'a, T: Deserialize<'a>>(request: &'a PageRequest) -> Result<T, Refusal> {
-    serde_json::from_slice(&request.body).map_err(|error| Refusal::Invalid(error.to_string()))
+fn read<'a, T: Deserialize<'a>>(request: &'a PageRequest) -> Result<T, PageRefusal> {
+    serde_json::from_slice(&request.body).map_err(|error| PageRefusal::Invalid(error.to_string()))
 }
 
 /// Returns a parameter of a query.
@@ -515,9 +528,9 @@ fn parameter(query: &str, name: &str) -> Option<String> {
         .map(|(_, value)| value.into_owned())
 }
 
-fn place(query: &str) -> Result<Place, Refusal> {
-    let get = |name| parameter(query, name).ok_or(Refusal::NotFound);
-    Ok(Place {
+fn place(query: &str) -> Result<ServerQuery, PageRefusal> {
+    let get = |name| parameter(query, name).ok_or(PageRefusal::NotFound);
+    Ok(ServerQuery {
         toolbox: get("toolbox")?,
         server: get("server")?,
     })

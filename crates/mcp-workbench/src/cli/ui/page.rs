@@ -10,7 +10,7 @@ use hyper::{
 use serde_json::{Value, json};
 
 use super::{
-    access::{Access, Admission},
+    access::{Access, PageAccess},
     api::Api,
     assets::asset,
 };
@@ -57,22 +57,24 @@ impl WorkbenchPage {
 
     /// Handles what needs no waiting; returns `None` for the requests of the script.
     fn respond_now(&self, request: &PageRequest) -> Option<PageResponse> {
-        let admission = self.access.admission(&request.headers);
-        Some(match (&request.method, request.path.as_str(), admission) {
-            (&Method::GET, "/ui", _) => redirect("/ui/"),
-            (&Method::GET, "/ui/enter", _) => self.enter(request.query.as_deref()),
-            (_, _, None) => plain(StatusCode::UNAUTHORIZED, NOT_ADMITTED),
-            (&Method::POST, "/ui/link", Some(Admission::Key)) => {
-                let code = self.access.make_link();
-                let link = json!({ "path": format!("/ui/enter?code={code}") });
-                json_response(StatusCode::OK, &link)
-            }
-            (&Method::POST, _, Some(Admission::Cookie)) if !is_from_page(&request.headers) => {
-                plain(StatusCode::FORBIDDEN, "not a request of the page\n")
-            }
-            (&Method::GET, path, Some(_)) if !path.starts_with("/ui/api/") => file(path),
-            _ => return None,
-        })
+        let page_access = self.access.page_access(&request.headers);
+        Some(
+            match (&request.method, request.path.as_str(), page_access) {
+                (&Method::GET, "/ui", _) => redirect("/ui/"),
+                (&Method::GET, "/ui/enter", _) => self.enter(request.query.as_deref()),
+                (_, _, None) => plain(StatusCode::UNAUTHORIZED, NOT_ADMITTED),
+                (&Method::POST, "/ui/link", Some(PageAccess::Key)) => {
+                    let code = self.access.make_link();
+                    let link = json!({ "path": format!("/ui/enter?code={code}") });
+                    json_response(StatusCode::OK, &link)
+                }
+                (&Method::POST, _, Some(PageAccess::Cookie)) if !is_from_page(&request.headers) => {
+                    plain(StatusCode::FORBIDDEN, "not a request of the page\n")
+                }
+                (&Method::GET, path, Some(_)) if !path.starts_with("/ui/api/") => file(path),
+                _ => return None,
+            },
+        )
     }
 
     /// Exchanges a link for a cookie.
@@ -90,7 +92,7 @@ impl WorkbenchPage {
 
 impl Page for WorkbenchPage {
     fn admits(&self, headers: &HeaderMap) -> bool {
-        self.access.admission(headers).is_some()
+        self.access.page_access(headers).is_some()
     }
 
     fn respond(&self, request: PageRequest) -> PageFuture {

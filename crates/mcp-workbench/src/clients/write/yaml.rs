@@ -126,6 +126,7 @@ impl YamlText {
             "\n"
         };
         let mut lines = format!("{separator}{lines}");
+        // The file has the line ends of Windows.
         if self.text.contains("\r\n") {
             lines = lines.replace('\n', "\r\n");
         }
@@ -134,6 +135,7 @@ impl YamlText {
 
     /// Accepts a text if it has the expected content.
     fn accept(&mut self, text: String, expected: Value) -> Result<(), ClientEditError> {
+        // Lines are edited as text, so the result is parsed: a file that we would damage is left alone.
         if document::parse(&text, Format::Yaml).as_ref() != Ok(&expected) {
             return Err(ClientEditError::NotInPlace);
         }
@@ -161,6 +163,7 @@ impl Block {
             block.empty.end += behind.trim_end().len();
             return Some(block);
         }
+        // The servers are on the line of their key, where lines cannot be added.
         if !value.is_empty() && !value.starts_with('#') {
             return None;
         }

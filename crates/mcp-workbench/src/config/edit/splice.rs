@@ -66,6 +66,7 @@ pub(super) fn append(
     };
     let member = render::member(key, value, indent, style);
     let line = format!("{}{indent}{member}", style.line_break);
+    // A comment on the line of the last member belongs to it and stays there.
     let after = |at: usize| end_of_remarks(text, at..inner_end);
     match comma {
         Some(comma) => vec![Splice::insert(after(comma + 1), format!("{line},"))],
@@ -136,6 +137,7 @@ pub(super) fn remove(text: &str, object: &Object<'_>, index: usize) -> Vec<Splic
         }
         None if next.is_none() => {
             let left = [inner.start..part.start, part.end..inner.end];
+            // Nothing is left in the object, not even a comment, so it becomes `{}`.
             if left.iter().all(|part| text[part.clone()].trim().is_empty()) {
                 return vec![Splice::delete(inner)];
             }
@@ -163,6 +165,7 @@ impl Member<'_> {
     /// Returns the range to remove: the member with its comments and space.
     fn whole(&self) -> Range<usize> {
         let Some(indent) = own_line_indent(self.text, self.start) else {
+            // The members are on one line, so only the space between them goes.
             if self.is_last {
                 let before = self.text[self.after..self.start].trim_end_matches([' ', '\t']);
                 return self.after + before.len()..self.end;
@@ -175,7 +178,7 @@ impl Member<'_> {
             return self.start..self.space_end(self.end);
         }
         let line_start = self.start - indent.len();
-        if !ends_line && self.stands_under_a_line_comment() {
+        if !ends_line && self.follows_a_line_comment() {
             // The brace follows on the same line, and must not become part of that comment.
             return self.start..end;
         }
@@ -196,7 +199,7 @@ impl Member<'_> {
         before.strip_suffix('\r').unwrap_or(before).len()
     }
 
-    fn stands_under_a_line_comment(&self) -> bool {
+    fn follows_a_line_comment(&self) -> bool {
         let pieces = pieces(self.text, self.after..self.start);
         let mut before = pieces.iter().rev().map(|(piece, _)| *piece);
         before.find(|piece| !matches!(piece, Piece::Space | Piece::Break))

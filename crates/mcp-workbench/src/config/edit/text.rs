@@ -149,11 +149,13 @@ impl JsoncText {
         path: &[&str],
         read: impl FnOnce(&Object<'_>, &Style) -> T,
     ) -> Result<Option<T>, EditError> {
-        let parsed = parse_to_ast(&self.text, &CollectOptions::default(), &SYNTAX);
-        let parsed = parsed.map_err(|error| EditError::Unusable {
-            place: SourceLocation::of_byte(&self.text, error.range().start, ""),
-            fault: raw::syntax_fault(&error),
-        })?;
+        let parsed =
+            parse_to_ast(&self.text, &CollectOptions::default(), &SYNTAX).map_err(|error| {
+                EditError::Unusable {
+                    place: SourceLocation::of_byte(&self.text, error.range().start, ""),
+                    fault: raw::syntax_fault(&error),
+                }
+            })?;
         let root = parsed.value.as_ref().ok_or_else(|| EditError::Unusable {
             place: SourceLocation::of_byte(&self.text, 0, ""),
             fault: raw::empty_file(),

@@ -78,6 +78,7 @@ fn write_if(
 ) -> Result<(), WriteError> {
     let target = follow(file).map_err(|source| failed(file, source))?;
     let known = fs::metadata(&target).ok();
+    // A rename would replace a read-only file without an error.
     if known.as_ref().is_some_and(|it| it.permissions().readonly()) {
         return Err(WriteError::ReadOnly { file: file.into() });
     }
@@ -124,6 +125,7 @@ impl Draft {
             let path = folder.join(format!(".{name}.{}-{number}.new", std::process::id()));
             match open_new(&path) {
                 Ok(_) => return Ok(Self { path }),
+                // The draft of a process that was killed and had the same id.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err(error),
             }
@@ -138,6 +140,7 @@ impl Draft {
             file.set_permissions(known.permissions())?;
         }
         file.write_all(text.as_bytes())?;
+        // Before the rename, or a crash could leave an empty file under the real name.
         file.sync_all()
     }
 }

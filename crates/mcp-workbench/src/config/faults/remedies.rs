@@ -1,8 +1,8 @@
 //! The remedies for faults.
 
 use super::{
-    Fault, KeyFault, PerUserFault, ReferenceFault, Scope, SealKeyFault, TransportFault, ValueFault,
-    alternatives,
+    Fault, KeyFault, KeyScope, PerUserFault, ReferenceFault, SealKeyFault, TransportFault,
+    ValueFault, alternatives,
 };
 
 impl Fault {
@@ -72,7 +72,7 @@ impl ValueFault {
             Self::LineBreak => "write the value on one line".into(),
             Self::Filter(_) => "correct the filter; `.` selects everything".into(),
             Self::SealKey(fault) => fault.remedy(),
-            Self::StoreUrl => "begin it with `redis://`, or with `rediss://` for TLS".into(),
+            Self::StoreUrl => "write it as `redis://HOST:PORT`, `redis+sentinel://HOST:PORT/PRIMARY` or `redis+cluster://HOST:PORT`, with `rediss` for TLS".into(),
             Self::Needs { key } => format!("add `{key}`, the same for all replicas"),
             Self::PerUser(fault) => fault.remedy(),
             Self::Url { .. } => "begin it with `https://` or `http://`".into(),
@@ -110,6 +110,9 @@ impl PerUserFault {
             Self::ExchangeWithoutUser => "add `\"per\": \"user\"`, or remove `exchange`".into(),
             Self::ExchangeWithoutClient => {
                 "register the workbench at the authorization server, and add both to `auth`".into()
+            }
+            Self::AssertionWithoutClient => {
+                "register the workbench at that `issuer`, and add its `clientId` and `clientSecret` to `oauth`".into()
             }
         }
     }
@@ -157,7 +160,7 @@ impl ReferenceFault {
 /// The remedy for an unknown key, before the list of known keys.
 const REMOVE: &str = "remove it, or begin it with `_` if it is a note; known keys:";
 
-impl Scope {
+impl KeyScope {
     /// Returns the remedy for a key that resembles no other.
     fn remedy(self, key: &str) -> String {
         match self {

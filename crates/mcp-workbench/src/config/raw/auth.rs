@@ -12,7 +12,7 @@ use super::{
 use crate::{
     config::{
         auth::TokenAlgorithm,
-        problems::{KeyFault, Scope, ValueFault},
+        problems::{KeyFault, KeyScope, ValueFault},
     },
     near::nearest,
 };
@@ -82,7 +82,7 @@ pub(super) fn auth(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawAuth> 
             "clientId" => auth.client_id = reader.filled_text(value, "client id"),
             "clientSecret" => auth.client_secret = reader.filled_text(value, "secret"),
             "introspection" => auth.introspection = introspection(reader, value),
-            _ => unknown_key(reader, entry, Scope::Auth, AUTH_KEYS),
+            _ => unknown_key(reader, entry, KeyScope::Auth, AUTH_KEYS),
         }
     }
     for (key, is_missing) in [
@@ -103,7 +103,7 @@ fn introspection(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawIntrospe
         match entry.key {
             "clientId" => read.client_id = reader.filled_text(value, "client id"),
             "clientSecret" => read.client_secret = reader.filled_text(value, "secret"),
-            _ => unknown_key(reader, entry, Scope::Introspection, INTROSPECTION_KEYS),
+            _ => unknown_key(reader, entry, KeyScope::Introspection, INTROSPECTION_KEYS),
         }
     }
     for (key, is_missing) in [

@@ -24,7 +24,7 @@ use crate::{
     config::{
         detail::Detail,
         meta_tools,
-        problems::{Fault, Findings, KeyFault, Named, Scope, ValueFault},
+        problems::{Fault, Findings, KeyFault, KeyScope, Named, ValueFault},
     },
     near::nearest,
 };
@@ -124,7 +124,7 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
             "$schema" => {
                 reader.text(&entry.node);
             }
-            _ => unknown_key(reader, entry, Scope::File, FILE_KEYS),
+            _ => unknown_key(reader, entry, KeyScope::File, FILE_KEYS),
         }
     }
     if !has_toolboxes {
@@ -187,7 +187,7 @@ fn client(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawClient> {
             "permissions" => client.permissions = server::permissions(reader, &entry.node),
             "maxResultChars" => client.max_result_chars = reader.budget(&entry.node),
             "limits" => client.limits = limits::limits(reader, &entry.node),
-            _ => unknown_key(reader, entry, Scope::Client, CLIENT_KEYS),
+            _ => unknown_key(reader, entry, KeyScope::Client, CLIENT_KEYS),
         }
     }
     Some(client)
@@ -206,7 +206,7 @@ fn toolbox(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawToolbox> {
             "mcpServers" => mcp_servers = named(reader, &entry.node, Named::Server, server::server),
             "connect" => connects = connect(reader, &entry.node),
             "$schema" => {}
-            _ => unknown_key(reader, entry, Scope::Toolbox, TOOLBOX_KEYS),
+            _ => unknown_key(reader, entry, KeyScope::Toolbox, TOOLBOX_KEYS),
         }
     }
     for key in missing {
@@ -292,7 +292,7 @@ fn audit(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawAudit> {
                 details.files = reader.positive(node, least, most);
             }
             "arguments" => details.arguments = audit_arguments(reader, node),
-            _ => unknown_key(reader, entry, Scope::Audit, AUDIT_KEYS),
+            _ => unknown_key(reader, entry, KeyScope::Audit, AUDIT_KEYS),
         }
     }
     Some(RawAudit::Details(details))
@@ -353,7 +353,7 @@ fn is_header_character(character: char) -> bool {
 pub(super) fn unknown_key(
     reader: &mut Reader<'_>,
     entry: &Entry<'_>,
-    scope: Scope,
+    scope: KeyScope,
     known: &'static [&'static str],
 ) {
     if keys::is_note(entry.key) {

@@ -10,7 +10,7 @@ use super::{
     keys::LIMIT_KEYS,
     reader::{Node, Reader, is_null},
 };
-use crate::config::problems::Scope;
+use crate::config::problems::KeyScope;
 
 /// The bounds of numbers of requests.
 const REQUESTS: RangeInclusive<u64> = 1..=1_000_000;
@@ -53,7 +53,7 @@ pub(super) fn limits(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawLimi
                 limits.request_burst = reader.positive(value, least, most);
             }
             "bytesPerMinute" => limits.bytes_per_minute = reader.limit(value, BYTES),
-            _ => unknown_key(reader, entry, Scope::Limits, LIMIT_KEYS),
+            _ => unknown_key(reader, entry, KeyScope::Limits, LIMIT_KEYS),
         }
     }
     Some(limits)

@@ -11,7 +11,7 @@ use super::{
     types::Text,
 };
 use crate::{
-    config::problems::{Scope, ValueFault},
+    config::problems::{KeyScope, ValueFault},
     near::nearest,
 };
 
@@ -160,7 +160,7 @@ fn details(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawOAuthDetails> 
             "signingAlgorithm" => details.signing_algorithm = signing_algorithm(reader, value),
             "enabled" => details.enabled = reader.flag(value),
             key if IGNORED_OAUTH_KEYS.contains(&key) => {}
-            _ => unknown_key(reader, entry, Scope::OAuth, OAUTH_KEYS),
+            _ => unknown_key(reader, entry, KeyScope::OAuth, OAUTH_KEYS),
         }
     }
     Some(details)
@@ -194,7 +194,7 @@ fn exchange(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawExchange> {
             for entry in reader.entries(node)?.iter().filter(|it| !is_null(&it.node)) {
                 match entry.key {
                     "audience" => details.audience = reader.filled_text(&entry.node, "audience"),
-                    _ => unknown_key(reader, entry, Scope::Exchange, EXCHANGE_KEYS),
+                    _ => unknown_key(reader, entry, KeyScope::Exchange, EXCHANGE_KEYS),
                 }
             }
             Some(RawExchange::Details(details))

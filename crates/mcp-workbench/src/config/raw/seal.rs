@@ -9,7 +9,7 @@ use super::{
     reader::{Node, Reader, is_null},
     types::Text,
 };
-use crate::config::problems::{KeyFault, Scope};
+use crate::config::problems::{KeyFault, KeyScope};
 
 /// The keys that seal what clients and stores hold for the workbench.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ pub(super) fn seal(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawSeal> 
         match entry.key {
             "key" => seal.key = reader.filled_text(value, "key"),
             "previousKey" => seal.previous_key = reader.filled_text(value, "key"),
-            _ => unknown_key(reader, entry, Scope::Seal, SEAL_KEYS),
+            _ => unknown_key(reader, entry, KeyScope::Seal, SEAL_KEYS),
         }
     }
     if seal.key.is_none() {

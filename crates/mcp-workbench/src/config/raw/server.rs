@@ -16,7 +16,7 @@ use super::{
     },
 };
 use crate::{
-    config::problems::{KeyFault, Named, Scope, ValueFault},
+    config::problems::{KeyFault, KeyScope, Named, ValueFault},
     near::nearest,
 };
 
@@ -76,7 +76,7 @@ fn understood<'e, 'v>(
             ServerKeyMeaning::Unknown => {
                 let fault = KeyFault::Unknown {
                     key: entry.key.into(),
-                    scope: Scope::Server,
+                    scope: KeyScope::Server,
                     near: nearest(entry.key, keys::understood()),
                 };
                 reader.report(entry.key_start, &entry.node.path, fault);
@@ -229,7 +229,7 @@ pub(super) fn permissions(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<Ra
             "deny" => &mut permissions.deny,
             "code" => &mut permissions.code,
             _ => {
-                unknown_key(reader, entry, Scope::Permissions, PERMISSION_KEYS);
+                unknown_key(reader, entry, KeyScope::Permissions, PERMISSION_KEYS);
                 continue;
             }
         };

@@ -66,8 +66,8 @@ pub(in crate::config) struct RawConfig {
     /// The address at which the other replicas reach this one, such as `http://${POD_IP}:8700`; port 0 is the one that it listens on. Requests that belong to a call
     /// which is parked here are forwarded to it.
     pub(in crate::config) replica_address: Option<Text>,
-    /// The Redis in which replicas share what they hold for clients, such as `redis://:${REDIS_PASSWORD}@redis:6379`, or
-    /// `rediss://` for TLS.
+    /// The Redis in which replicas share what they hold for clients, such as `redis://:${REDIS_PASSWORD}@redis:6379`,
+    /// `redis+sentinel://HOST:26379,HOST:26379/PRIMARY` or `redis+cluster://HOST:6379,HOST:6379`; `rediss` for TLS.
     pub(in crate::config) store: Option<Text>,
     /// The way in which the client sees tools.
     #[cfg_attr(test, schemars(extend("default" = "proxy")))]

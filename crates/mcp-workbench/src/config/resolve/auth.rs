@@ -56,8 +56,11 @@ impl Resolver<'_> {
     /// Returns the claims of a client; `None` if it is no client of users.
     pub(super) fn claims(&mut self, raw: &RawClient) -> Option<ClientClaims> {
         let variables = &mut EntryVariables::default();
-        let claims = raw.claims.as_ref()?.iter();
-        let claims = claims.map(|(name, value)| (name.clone(), self.text(variables, value)));
+        let claims = raw
+            .claims
+            .as_ref()?
+            .iter()
+            .map(|(name, value)| (name.clone(), self.text(variables, value)));
         Some(ClientClaims {
             claims: claims.collect(),
             scopes: self.texts(variables, raw.scopes.as_deref().unwrap_or_default()),

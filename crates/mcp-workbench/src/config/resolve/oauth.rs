@@ -89,6 +89,10 @@ impl Resolver<'_> {
     fn check_per_user(&mut self, raw: &RawServer, settings: &OAuthSettings) {
         let is_per_user = settings.per == CredentialsPer::User;
         let has_exchange = settings.exchange.is_some();
+        let issuer = self.auth.and_then(|auth| auth.issuer.as_ref());
+        let issuer = issuer.map(|it| self.expanded(&mut EntryVariables::default(), it).text);
+        let needs_assertion =
+            has_exchange && settings.issuer.is_some() && settings.issuer != issuer;
         let faults = [
             (
                 PerUserFault::ClientCredentials,
@@ -106,6 +110,10 @@ impl Resolver<'_> {
             (
                 PerUserFault::ExchangeWithoutClient,
                 has_exchange && is_per_user && !self.auth.is_some_and(RawAuth::has_client),
+            ),
+            (
+                PerUserFault::AssertionWithoutClient,
+                needs_assertion && settings.client_id.is_none(),
             ),
         ];
         for (fault, _) in faults.into_iter().filter(|(_, is_there)| *is_there) {

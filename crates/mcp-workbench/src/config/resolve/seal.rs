@@ -35,12 +35,11 @@ impl Resolver<'_> {
             self.findings.add(text.place.clone(), fault);
         }
         let value = self.text(&mut EntryVariables::default(), text);
-        let url = Url::parse(&value).ok();
-        let schemes = ["redis", "rediss", "redis+unix"];
-        if !url.is_some_and(|url| schemes.contains(&url.scheme())) {
+        let address = StoreAddress::parse(&value);
+        if address.is_none() {
             self.findings.add(text.place.clone(), ValueFault::StoreUrl);
         }
-        Some(StoreAddress::new(value))
+        address
     }
 
     /// Returns the keys of seals. Without a usable key there are none, which was recorded.

@@ -61,7 +61,7 @@ impl Resolver<'_> {
             let expanded = self.expanded(variables, argument);
             let is_named = for_secrets.contains(&index);
             let used = expanded.used.iter();
-            for (from, _) in used.filter(|it| is_secret(it, is_named)) {
+            for (from, _) in used.filter(|(from, value)| is_secret(from, value, is_named)) {
                 let fault = ReferenceFault::InArguments(from.clone());
                 self.findings.add(argument.place.clone(), fault);
             }
@@ -134,7 +134,7 @@ impl Resolver<'_> {
 
 /// Returns whether a value in an argument is certainly a secret: from a file or the keyring, or from a variable or
 /// option that is named for one.
-fn is_secret((from, value): &(UsedFrom, String), is_named: bool) -> bool {
+fn is_secret(from: &UsedFrom, value: &str, is_named: bool) -> bool {
     match from {
         UsedFrom::Variable(name) => (is_named || names_secret(name)) && !is_plain_value(value),
         UsedFrom::File | UsedFrom::Keyring => true,

@@ -15,6 +15,9 @@ const MAX_BYTES: u64 = 17 * 1024 * 1024;
 pub struct Fingerprint(Option<(usize, u64)>);
 
 impl Fingerprint {
+    /// The fingerprint of all files that cannot be read.
+    pub(crate) const UNKNOWN: Self = Self(None);
+
     /// Returns the fingerprint as text, for another process of this build.
     pub(crate) fn to_text(self) -> String {
         format!("{:?}", self.0)
@@ -29,7 +32,7 @@ impl Fingerprint {
     pub fn of_file(file: &Path) -> Self {
         match plain_file::read(file, MAX_BYTES) {
             Ok(bytes) => Self::of_bytes(&bytes),
-            Err(_) => Self(None),
+            Err(_) => Self::UNKNOWN,
         }
     }
 

@@ -20,6 +20,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::{
     call::{ClientHandle, ClientId, Question},
+    config::Share,
     downstream::{
         asks::{
             asking_server::AskingServer,
@@ -28,7 +29,7 @@ use crate::{
         },
         supervisor::adapt::Entry,
     },
-    era::Era,
+    era::{EXPERIMENTAL, EXTENSIONS, Era},
     events::QuestionState,
     wire::{self, Answer, Frame, Request, RequestId, code},
 };
@@ -42,6 +43,8 @@ pub(crate) struct Asks {
     roots: Option<RawJson>,
     /// The capabilities that all clients of a shared server have declared.
     declared: Option<RawJson>,
+    /// Set if the user decides who shares the server. It learns no extensions then: they could mean something to one client alone.
+    hides_extensions: bool,
     server: AskingServer,
     running: JoinSet<(RequestId, Option<Answer>)>,
     by_id: HashMap<RequestId, OpenQuestion>,
@@ -76,6 +79,7 @@ impl Asks {
         Self {
             roots: entry.roots.clone(),
             declared: entry.declared.clone(),
+            hides_extensions: matches!(entry.server.share, Share::Machine | Share::Project),
             server: AskingServer::of(entry),
             running: JoinSet::new(),
             by_id: HashMap::new(),
@@ -100,6 +104,11 @@ impl Asks {
             (Some(declared), _) => declared.clone(),
             (None, Some(client)) => client.capabilities().announced(client.own_era()),
             (None, None) => ObjectText::new().finish(),
+        };
+        let announced = if self.hides_extensions {
+            announced.without_members(&[EXTENSIONS, EXPERIMENTAL])
+        } else {
+            announced
         };
         let roots = Question::Roots.capability();
         if self.has_roots() && announced.member(roots).is_none() {

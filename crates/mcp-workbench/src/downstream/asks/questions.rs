@@ -59,11 +59,14 @@ impl Answerer<'_> {
             };
             answers[index] = Some(result);
         }
-        let responses = requests.iter().zip(answers);
-        let responses = responses.fold(ObjectText::new(), |text, (request, answer)| match answer {
-            Some(answer) => text.raw(&request.key, &answer),
-            None => text,
-        });
+        let responses =
+            requests
+                .iter()
+                .zip(answers)
+                .fold(ObjectText::new(), |text, (request, answer)| match answer {
+                    Some(answer) => text.raw(&request.key, &answer),
+                    None => text,
+                });
         Ok(responses.finish())
     }
 
@@ -72,9 +75,10 @@ impl Answerer<'_> {
         if requests.len() > MAX_QUESTIONS {
             return Err(CallError::UnknownAnswer);
         }
-        let questions = requests.iter();
-        let questions = questions.map(|request| Question::named(&request.method));
-        let questions: Option<Vec<_>> = questions.collect();
+        let questions: Option<Vec<_>> = requests
+            .iter()
+            .map(|request| Question::named(&request.method))
+            .collect();
         let questions = questions.ok_or(CallError::UnknownAnswer)?;
         let mut missing = ObjectText::new().finish();
         let mut is_missing = false;

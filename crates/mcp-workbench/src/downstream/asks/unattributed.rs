@@ -75,6 +75,7 @@ pub(crate) fn take_question(session: &mut Session, request: Request, origin: Ori
 pub(crate) fn take_answer(session: &mut Session, closed: ClosedQuestion) {
     close_question(session, Some(closed.asker));
     report(session, Some(closed.question), closed.state);
+    // The call that was asked ended, but the one that asks may be another.
     let unanswered = closed.unanswered.filter(|request| {
         let question = Question::named(&request.method);
         question.is_some_and(|it| session.calls.somebody_can_answer(it))
@@ -126,6 +127,7 @@ fn may_be_attributed_later(session: &Session, request: &Request, origin: Origin)
     let Some(question) = Question::named(&request.method) else {
         return false;
     };
+    // The workbench answers these itself, whoever they are for.
     let from_configuration = question == Question::Roots && session.asks.has_roots();
     origin == Origin::Connection
         && !from_configuration
@@ -139,8 +141,8 @@ pub(crate) fn release(session: &mut Session) {
         return;
     }
     for question in std::mem::take(&mut session.unattributed.waiting) {
-        let is_told = addressee(session, &question.request, Origin::Connection).is_some();
-        if is_told || !may_be_attributed_later(session, &question.request, Origin::Connection) {
+        let is_clear = addressee(session, &question.request, Origin::Connection).is_some();
+        if is_clear || !may_be_attributed_later(session, &question.request, Origin::Connection) {
             take_question(session, question.request, Origin::Connection);
         } else {
             session.unattributed.waiting.push(question);

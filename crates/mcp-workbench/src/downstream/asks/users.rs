@@ -26,7 +26,7 @@ impl Users {
 
     /// Returns the server's only client if its queue is full. Nothing is read from the server until that client
     /// reads.
-    pub(crate) fn held_up(&self) -> Option<Arc<dyn ClientHandle>> {
+    pub(crate) fn full_client(&self) -> Option<Arc<dyn ClientHandle>> {
         match self {
             Self::One(client) if client.is_full() => Some(Arc::clone(client)),
             _ => None,

@@ -279,7 +279,6 @@ fn no_common_version(supported: &[String], refusal: &ConnectError) -> String {
 }
 
 fn unset(variables: &[Unset]) -> String {
-    let each = variables.iter();
-    let each = each.map(ToString::to_string);
+    let each = variables.iter().map(ToString::to_string);
     each.collect::<Vec<_>>().join("; ")
 }

@@ -29,8 +29,8 @@ pub(crate) enum HttpFault {
     /// The server requires authorization, but the entry rules out a sign-in.
     #[error(
         "HTTP 401: the server requires authorization; check \"headers\" of its entry, for example \
-         \"Authorization\": \"Bearer ${{TOKEN}}\"; to sign in instead, take that header and \"oauth\": \
-         false out of it"
+         \"Authorization\": \"Bearer ${{TOKEN}}\"; to sign in instead, remove that header and \"oauth\": \
+         false from it"
     )]
     Unauthorized,
     /// The server requires a sign-in.
@@ -38,8 +38,8 @@ pub(crate) enum HttpFault {
     SignIn(#[from] Box<SignInNeeded>),
     /// The server denies access in spite of valid authorization.
     #[error(
-        "HTTP 403: access denied by the server; check the permissions of the account, or \"headers\" \
-         of its entry holds"
+        "HTTP 403: access denied by the server; check the permissions of the account that it uses, or \
+         \"headers\" of its entry"
     )]
     Forbidden,
     /// The server lost the session, or could not create a new one.

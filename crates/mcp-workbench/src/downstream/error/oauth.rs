@@ -119,8 +119,11 @@ fn missing(scopes: &[String]) -> String {
     if scopes.is_empty() {
         return String::new();
     }
-    let shown = scopes.iter().take(MAX_SCOPES);
-    let shown: Vec<String> = shown.map(|it| format!("'{}'", visible(it))).collect();
+    let shown: Vec<String> = scopes
+        .iter()
+        .take(MAX_SCOPES)
+        .map(|it| format!("'{}'", visible(it)))
+        .collect();
     let more = match scopes.len().saturating_sub(MAX_SCOPES) {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -177,13 +180,13 @@ mod tests {
                 refused(),
                 login,
                 with_login(
-                    "HTTP 401: no token available (the authorization server gave no token: invalid_client)",
+                    "HTTP 401: no token available (the authorization server issued no token: invalid_client)",
                 ),
             ),
             (
                 refused(),
                 None,
-                "HTTP 401: no token available (the authorization server gave no token: invalid_client); \
+                "HTTP 401: no token available (the authorization server issued no token: invalid_client); \
                  check \"oauth\" of its entry"
                     .to_owned(),
             ),

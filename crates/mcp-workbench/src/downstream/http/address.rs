@@ -121,10 +121,12 @@ pub(super) async fn client(url: &Url) -> Result<Arc<Client>, ConnectError> {
     } else {
         Proxies::Usual
     };
-    let connector = Connector::new(origin, proxies).await;
-    let connector = connector.map_err(|error| ConnectError::NoHttpClient {
-        reason: innermost(&error),
-    })?;
+    let connector =
+        Connector::new(origin, proxies)
+            .await
+            .map_err(|error| ConnectError::NoHttpClient {
+                reason: innermost(&error),
+            })?;
     Ok(Client::new(connector))
 }
 

@@ -172,10 +172,13 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<BodyFrame<Bytes>, Infallible>>> {
-        let part = self.parts.iter_mut().find(|part| !part.is_empty());
-        let part = part.map(std::mem::take);
+        let part = self
+            .parts
+            .iter_mut()
+            .find(|part| !part.is_empty())
+            .map(std::mem::take);
         if self.is_end_stream() {
-            self.watcher.set_taken();
+            self.watcher.set_body_sent();
         }
         Poll::Ready(part.map(|part| Ok(BodyFrame::data(part))))
     }

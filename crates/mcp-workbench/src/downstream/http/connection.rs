@@ -79,6 +79,7 @@ impl HttpConnection {
         let body = message.begin(&self.watcher);
         let mut response = pin!(self.sender.send_request(head.map(|()| body)));
         let driver = &mut self.driver;
+        // The connection has no task: whoever waits for the response reads and writes for it.
         let response = poll_fn(|context| {
             drive(driver, context);
             response.as_mut().poll(context)
@@ -123,6 +124,7 @@ impl HttpConnection {
                         return Poll::Ready(Ok(Some(chunk)));
                     }
                 }
+                // Driving may make a frame ready, so the body is polled once more after it.
                 Poll::Pending if is_driven => return Poll::Pending,
                 Poll::Pending => {
                     drive(&mut self.driver, context);
@@ -135,6 +137,7 @@ impl HttpConnection {
     /// Returns true if another exchange may begin: the last one has ended, and the server has neither sent anything
     /// since nor closed the connection.
     pub(super) fn is_ready(&mut self) -> bool {
+        // Without a waker: this only looks whether the server has closed the connection.
         drive(&mut self.driver, &mut Context::from_waker(Waker::noop()));
         self.is_reusable() && self.sender.is_ready()
     }

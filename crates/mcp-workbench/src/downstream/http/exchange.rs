@@ -9,7 +9,9 @@ use url::Url;
 use super::{
     body::{BacklogShare, MessageBody, SendState},
     client::{Response, Target},
-    fault::{Refusal, Setback, encoded, is_type, not_mcp, redirection, refusal, without_response},
+    fault::{
+        HttpRefusal, Setback, encoded, is_type, not_mcp, redirection, refusal, without_response,
+    },
     oauth::{RequestToken, TokenVerdict},
     peer::{Handshake, Peer, PeerEvent, Route},
 };
@@ -53,7 +55,7 @@ pub(super) enum PostError {
     /// The reply broke off or is invalid.
     Broken(Setback),
     /// The reply has an error status.
-    Refusal(Refusal),
+    Refusal(HttpRefusal),
 }
 
 impl From<Setback> for PostError {

@@ -39,7 +39,7 @@ pub(super) struct Setback {
 }
 
 /// An error status, with the content of its body.
-pub(super) struct Refusal {
+pub(super) struct HttpRefusal {
     pub(super) setback: Setback,
     /// The body, if it is a JSON-RPC message.
     pub(super) message: Option<Message>,
@@ -65,7 +65,11 @@ pub(super) fn without_response(
 }
 
 /// Returns the fault of a response with an error status.
-pub(super) async fn refusal(response: Response, had_session: bool, secrets: &Secrets) -> Refusal {
+pub(super) async fn refusal(
+    response: Response,
+    had_session: bool,
+    secrets: &Secrets,
+) -> HttpRefusal {
     let status = response.status();
     let content_type = content_type(&response, secrets);
     let retry_after = retry_after(&response);
@@ -88,7 +92,7 @@ pub(super) async fn refusal(response: Response, had_session: bool, secrets: &Sec
         },
     };
     let outcome = outcome_of(status);
-    Refusal {
+    HttpRefusal {
         setback: Setback { fault, outcome },
         message,
     }
@@ -165,8 +169,9 @@ fn is_about_session(status: u16, message: Option<&Message>) -> bool {
     let Answer::Error(error) = &response.answer else {
         return status == 404;
     };
-    let words = error.member("message");
-    let words = words.and_then(|it| Some(it.as_text()?.to_lowercase()));
+    let words = error
+        .member("message")
+        .and_then(|it| Some(it.as_text()?.to_lowercase()));
     // An error with an id is about that request.
     let general = response.id.is_none();
     status == 404 || (general && words.is_some_and(|words| words.contains("session")))

@@ -61,8 +61,9 @@ async fn handshake(
     let response = send(peer, initialize, &peer.agreed_on_nothing()).await?;
     let session = response.headers().get(&SESSION_ID).cloned();
     let result = result_of(peer, response).await?;
-    let version = result.member("protocolVersion");
-    let version = version.and_then(|it| HeaderValue::try_from(it.as_text()?.as_ref()).ok());
+    let version = result
+        .member("protocolVersion")
+        .and_then(|it| HeaderValue::try_from(it.as_text()?.as_ref()).ok());
     let agreed = peer.agree(generation, session, version);
     send_initialized(peer, &agreed).await?;
     Ok((agreed, result))

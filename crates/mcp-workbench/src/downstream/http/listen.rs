@@ -96,15 +96,17 @@ pub(super) async fn listen_old(peer: Arc<Peer>, refused: Option<HttpFault>) {
 
 async fn connect_old(peer: &Peer) -> Result<EventStream, HttpFault> {
     let nothing = peer.agreed_on_nothing();
-    let response = peer.get(peer.target.clone(), &nothing, None).await;
-    let response = response.map_err(|error| match error {
-        NoResponse::Send(error) => {
-            // A GET has no body that could have been begun.
-            let sending = super::body::SendState::default();
-            without_response(&error, &sending, &peer.secrets).fault
-        }
-        NoResponse::SignIn(needed) => HttpFault::SignIn(needed),
-    })?;
+    let response = peer
+        .get(peer.target.clone(), &nothing, None)
+        .await
+        .map_err(|error| match error {
+            NoResponse::Send(error) => {
+                // A GET has no body that could have been begun.
+                let sending = super::body::SendState::default();
+                without_response(&error, &sending, &peer.secrets).fault
+            }
+            NoResponse::SignIn(needed) => HttpFault::SignIn(needed),
+        })?;
     if response.status().is_redirection() {
         return Err(match super::fault::redirection(&response, &peer.secrets) {
             Ok(target) => HttpFault::Redirect {

@@ -180,6 +180,7 @@ impl Peer {
 
     /// Sends an event to the link. Waits while the channel is full.
     pub(super) fn tell(&self, event: PeerEvent) -> impl Future<Output = ()> {
+        // The channel is rarely full, and this spares every message a future of its own.
         let waiting = match self.events.try_send(event) {
             // On the heap because it is large and rare.
             Err(TrySendError::Full(event)) => Some(Box::pin(self.events.send(event))),
@@ -240,6 +241,7 @@ impl Peer {
         let mut listening = self.listening.subscribe();
         let listens = listening.wait_for(|listening| *listening);
         let waited = tokio::time::timeout(LISTENING_TIMEOUT, listens).await;
+        // The server does not say whether it has such a stream. No further call waits for it.
         if waited.is_err() {
             self.listening.send_replace(true);
         }
@@ -311,11 +313,14 @@ impl Peer {
         loop {
             let all = [&*agreed.headers, &headers, &token.headers()];
             let body = MessageBody::empty();
-            let sent = self.client.send(target.clone(), Method::GET, &all, body);
-            let sent = sent.await;
+            let sent = self
+                .client
+                .send(target.clone(), Method::GET, &all, body)
+                .await;
             let response = sent.map_err(NoResponse::Send)?;
             match token.judge(&response).await {
                 TokenVerdict::Other => return Ok(response),
+                // The token was replaced. Reading the refusal to its end lets the connection be used again.
                 TokenVerdict::Again => discard(response).await,
                 TokenVerdict::Lacks(needed) => return Err(NoResponse::SignIn(needed)),
             }

@@ -11,7 +11,7 @@ use super::{
     body::{BacklogShare, SendState},
     client::Response as HttpResponse,
     exchange::{Outgoing, PostError, ReplyBody, post, reply},
-    fault::{Refusal, Setback, not_modern},
+    fault::{HttpRefusal, Setback, not_modern},
     modern,
     peer::{Handshake, HandshakeStage, Peer, PeerEvent, Route, SESSION_ID},
     stream::ResumableStream,
@@ -146,6 +146,7 @@ impl RequestTask {
             let cure = self.cure(&mut tried, &error, deadline);
             let setback = error.into_setback();
             if setback.outcome == Outcome::Rejected {
+                // The server proved that it did not run the request, so it counts as never sent.
                 self.sending.rejected();
             }
             match cure {
@@ -162,6 +163,7 @@ impl RequestTask {
                 }
                 Recovery::FallBack => {
                     self.peer.route.send_replace(Route::SseWaiting);
+                    // With the reason, which the user sees if HTTP+SSE fails too.
                     self.peer.tell(PeerEvent::FallBack(setback.fault)).await;
                 }
                 Recovery::None => return Err(setback),
@@ -182,6 +184,7 @@ impl RequestTask {
             Ok(agreed)
                 if self.kind == RequestKind::Once && agreed.generation != self.generation =>
             {
+                // The call was admitted by the tools of the earlier session, so it is not sent in this one.
                 let fault = HttpFault::SessionLost { status: 404 };
                 Err(Setback { fault, outcome })
             }
@@ -211,6 +214,7 @@ impl RequestTask {
                 status: 400 | 404 | 405,
                 ..
             } if self.may_fall_back(error) => Recovery::FallBack,
+            // No byte was sent, so even a call may be tried again.
             HttpFault::Unreachable { .. } if tried.again < MAX_CONNECTS => tried.again(),
             _ if self.may_repeat(error) && tried.again < MAX_REPEATS => tried.again(),
             _ => Recovery::None,
@@ -273,6 +277,7 @@ impl RequestTask {
                 let posted = post(&peer, target, &outgoing, share).await;
                 self.take_posted(posted, agreed).await
             }
+            // HTTP+SSE, the transport before Streamable HTTP.
             Route::Sse(target) => {
                 // The response arrives on the single stream.
                 let response = Box::pin(post(&peer, target, &outgoing, share)).await?;
@@ -297,7 +302,7 @@ impl RequestTask {
                         self.peer.pass_on(message, Origin::Request(self.id)).await;
                         Ok(())
                     }
-                    message => Err(PostError::Refusal(Refusal { message, ..refusal })),
+                    message => Err(PostError::Refusal(HttpRefusal { message, ..refusal })),
                 };
             }
             posted => posted?,
@@ -351,6 +356,7 @@ impl RequestTask {
         };
         loop {
             let event = stream.next().await?;
+            // Other events are not MCP, such as the keep-alives of some servers.
             if !matches!(event.name.as_str(), "" | "message") {
                 continue;
             }
@@ -364,6 +370,7 @@ impl RequestTask {
                 // A response to a different request does not belong here.
                 Ok(Message::Response(_)) => {}
                 Ok(message) => self.peer.pass_on(message, Origin::Request(self.id)).await,
+                // Without this the call would wait until its timeout for a response that has arrived.
                 Err(_) if self.is_broken_answer(&event.data) => return Err(HttpFault::Unreadable),
                 Err(_) => tracing::debug!("ignoring an event that is not an MCP message"),
             }

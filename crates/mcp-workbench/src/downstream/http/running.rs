@@ -88,8 +88,10 @@ impl RunningRequests {
             self.next = None;
             let now = Instant::now();
             let ends = |request: &RunningRequest| request.limit.map(|(_, end)| end);
-            let first = self.requests.iter();
-            let first = first.filter_map(|(ticket, request)| Some((ends(request)?, *ticket)));
+            let first = self
+                .requests
+                .iter()
+                .filter_map(|(ticket, request)| Some((ends(request)?, *ticket)));
             let Some((end, ticket)) = first.min_by_key(|(end, _)| *end) else {
                 continue;
             };

@@ -23,7 +23,7 @@ struct WatchedRequest {
     /// Its share of the waiting bytes.
     share: Option<BacklogShare>,
     /// Set when hyper has taken the whole body.
-    is_taken: bool,
+    is_body_sent: bool,
     written: usize,
 }
 
@@ -33,14 +33,14 @@ impl Watcher {
         *self.lock() = WatchedRequest {
             sending,
             share,
-            is_taken: false,
+            is_body_sent: false,
             written: 0,
         };
     }
 
     /// Records that hyper has taken the whole body of the request.
-    pub(super) fn set_taken(&self) {
-        self.lock().is_taken = true;
+    pub(super) fn set_body_sent(&self) {
+        self.lock().is_body_sent = true;
     }
 
     pub(super) fn written(&self) -> usize {
@@ -65,7 +65,7 @@ impl Watcher {
     /// Records that all bytes were flushed.
     fn flushed(&self) {
         let mut watched = self.lock();
-        if watched.is_taken {
+        if watched.is_body_sent {
             watched.share = None;
         }
     }

@@ -12,6 +12,9 @@ use crate::{
     visible::visible,
 };
 
+/// The number of tools with changed annotations that have a notice of their own.
+const MAX_MISTRUSTED: usize = 5;
+
 /// The tools that scripts may call, as far as the configuration lists them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ScriptRules {
@@ -59,8 +62,10 @@ impl ToolList {
         {
             return Arc::clone(self);
         }
-        let withheld = self.withheld.iter();
-        let withheld = withheld.filter(|it| it.cause != Cause::NotPermitted);
+        let withheld = self
+            .withheld
+            .iter()
+            .filter(|it| it.cause != Cause::NotPermitted);
         let mut list = Self {
             withheld: withheld.cloned().collect(),
             notices: self.notices.clone(),
@@ -97,12 +102,18 @@ impl ToolList {
         let now = self.said.clone();
         self.said.merge(&earlier.said);
         if self.said != now {
-            for name in self.judge(permissions) {
+            let mistrusted = self.judge(permissions);
+            for name in mistrusted.iter().take(MAX_MISTRUSTED) {
                 let name = visible(name.as_str());
                 let notice = format!(
                     "tool '{name}' now declares itself harmless and did not before; its permissions follow the first \
                      declaration until the workbench restarts"
                 );
+                tracing::warn!("{notice}");
+                self.notices.push(notice);
+            }
+            if let Some(more) = mistrusted.len().checked_sub(MAX_MISTRUSTED + 1) {
+                let notice = format!("the same applies to {} more tools", more + 1);
                 tracing::warn!("{notice}");
                 self.notices.push(notice);
             }

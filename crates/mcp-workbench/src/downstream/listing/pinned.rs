@@ -27,8 +27,10 @@ pub(crate) struct PinRules<'a> {
 impl PinRules<'_> {
     /// Returns the verdict of the lock file on a list.
     pub(crate) fn rule(&self, list: &ToolList) -> Ruling {
-        let tools = list.tools.iter();
-        let tools = tools.map(|tool| (tool.name.as_str(), &tool.definition));
+        let tools = list
+            .tools
+            .iter()
+            .map(|tool| (tool.name.as_str(), &tool.definition));
         let skills = list.skills.iter().map(|skill| (&*skill.uri, &skill.entry));
         let tools = tools.chain(skills);
         let product = list.introduction.product.as_deref();

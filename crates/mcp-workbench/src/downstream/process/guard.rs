@@ -13,6 +13,7 @@ use std::{
 use rustix::process::{Pid, Signal};
 
 use super::sweep::{HeldProcess, QUIET_ROUNDS, everybody};
+use crate::program_lookup::own_program;
 
 /// The first argument that makes this program a guard. It is not a command for users.
 pub(crate) const GUARD_ARGUMENT: &str = "guard-process-trees";
@@ -33,7 +34,7 @@ pub(super) struct Guard {
 impl Guard {
     /// Starts a guard for the processes marked with `run` and for `groups`.
     pub(super) fn start(run: &str, groups: &[Pid]) -> io::Result<Self> {
-        let child = Command::new(std::env::current_exe()?)
+        let child = Command::new(own_program()?)
             .args([GUARD_ARGUMENT, run])
             // Neither our group's signals nor another workbench's sweep may reach it.
             .process_group(0)

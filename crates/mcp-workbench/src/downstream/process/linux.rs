@@ -76,10 +76,12 @@ impl ProcessTable {
         let marker = {
             let mut state = self.state();
             state.started += 1;
+            // The trailing dot keeps the marker of server 1 from matching that of server 10.
             format!("{}.{}.", self.run, state.started)
         };
         let mut child = command
             .env(MARKER_VARIABLE, &marker)
+            // A group of its own, so that one signal reaches the server and its children.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -114,6 +116,7 @@ impl ProcessTable {
                 stderr,
             }),
             Err(error) => {
+                // The process runs although it cannot be talked to.
                 self.retire(process, Instant::now());
                 Err(error)
             }
@@ -179,6 +182,7 @@ impl ProcessTable {
     fn prepare(self: &Arc<Self>) -> io::Result<()> {
         let mut state = self.state();
         if !state.watching {
+            // A process that leaves its group becomes our child when its parent exits, and can be found.
             if let Err(error) = set_child_subreaper(Some(getpid())) {
                 tracing::warn!("cannot track processes that leave their process group: {error}");
             }
@@ -186,6 +190,7 @@ impl ProcessTable {
             state.files_limit = Some(raise_files_limit());
             state.watching = true;
         }
+        // Somebody may have killed the guard; the new one gets all groups.
         if state.guard.as_mut().is_none_or(|guard| !guard.is_alive()) {
             if let Some(dead) = state.guard.take() {
                 state.known.remove(&dead.pid());
@@ -237,6 +242,7 @@ impl ProcessTable {
         for _ in 0..MAX_SWEEP_ROUNDS {
             let found: Vec<HeldProcess> = self.adopted(marker);
             quiet_looks = if found.is_empty() { quiet_looks + 1 } else { 0 };
+            // One look is not enough: a process that is just forking is in no list.
             if quiet_looks == QUIET_ROUNDS {
                 return;
             }

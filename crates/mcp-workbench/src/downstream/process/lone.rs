@@ -10,10 +10,7 @@ use std::{
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::ProcessTable;
-
-/// This program, also after its file was replaced.
-#[cfg(target_os = "linux")]
-const OWN_PROGRAM: &str = "/proc/self/exe";
+use crate::program_lookup::own_program;
 
 /// A child that runs this program.
 pub(crate) struct LoneProcess {
@@ -30,14 +27,9 @@ impl LoneProcess {
         table: &Arc<ProcessTable>,
         argument: &str,
     ) -> io::Result<(Self, ChildStdin, ChildStdout)> {
-        #[cfg(target_os = "linux")]
-        let program = OWN_PROGRAM;
         #[cfg(not(target_os = "linux"))]
-        let program = {
-            let _ = table;
-            std::env::current_exe()?
-        };
-        let mut child = Command::new(program)
+        let _ = table;
+        let mut child = Command::new(own_program()?)
             .arg(argument)
             .env_clear()
             .current_dir("/")

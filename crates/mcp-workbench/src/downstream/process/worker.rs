@@ -8,6 +8,7 @@ use tokio::{
 };
 
 use super::{Exit, Process, ProcessTable, Spawned, spawn};
+use crate::program_lookup::own_program;
 
 /// The work of a process: its argument, its input, and its bounds.
 pub(crate) struct WorkerRun<'a> {
@@ -60,7 +61,7 @@ struct Pipes {
 
 impl Worker {
     fn start(table: &Arc<ProcessTable>, argument: &str) -> io::Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(own_program()?);
         command.arg(argument).env_clear().current_dir("/");
         let Spawned {
             process,

@@ -102,9 +102,11 @@ impl Dialect {
         };
         let is_traced = context.reports.span().is_some_and(|it| it.trace.is_some());
         let is_same_era = self.era == Era::Legacy && context.client.era() == Era::Legacy;
+        // Nothing differs, so the text of the client is passed on without a copy.
         if is_same_era && meta.progress.is_none() && !is_traced {
             return params.into();
         }
+        // The server answers to what the client wrote, valid or not.
         if params.kind() != Kind::Object {
             return params.into();
         }
@@ -151,18 +153,21 @@ impl Dialect {
     fn capabilities(self, client: Option<&Arc<dyn ClientHandle>>) -> RawJson {
         let nothing = || ObjectText::new().finish();
         let is_modern = client.is_some_and(|client| client.era() == Era::Modern);
-        let declared = client.map(|client| client.capabilities());
-        let declared = declared.unwrap_or_default();
+        let declared = client
+            .map(|client| client.capabilities())
+            .unwrap_or_default();
         let mut capabilities = if is_modern {
             declared.clone().into_declared()
         } else {
             declared.common()
         };
+        // The workbench follows tasks for clients that cannot, so a server may start one for them too.
         if self.has_tasks && !(is_modern && declared.has_extension(TASKS_EXTENSION)) {
-            let extensions = capabilities.member(EXTENSIONS);
-            let extensions = extensions.filter(|it| it.kind() == Kind::Object);
-            let extensions = extensions.unwrap_or_else(nothing);
-            let extensions = extensions.with_member(TASKS_EXTENSION, &nothing());
+            let extensions = capabilities
+                .member(EXTENSIONS)
+                .filter(|it| it.kind() == Kind::Object)
+                .unwrap_or_else(nothing)
+                .with_member(TASKS_EXTENSION, &nothing());
             capabilities = capabilities.with_member(EXTENSIONS, &extensions);
         }
         if self.has_roots && declared.get(Question::Roots).is_none() {

@@ -102,7 +102,7 @@ pub(crate) fn take_failure(
     if was_call && is_outdated {
         session.calls.put_back(id, error);
         session.calls.send_queued(&mut session.link);
-        session.hasten_listing();
+        session.list_now_if_awaited();
         return;
     }
     match session.calls.failed(id, error, &mut session.link) {

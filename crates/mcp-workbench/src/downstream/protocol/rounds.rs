@@ -69,16 +69,20 @@ async fn follow_rounds(
         }
         let wanted = InputRequired::read(&result).ok_or(CallError::UnknownAnswer)?;
         let answering = answering(server, &call);
+        // A modern client repeats the call itself, so no state has to be stored here.
         if call.context.client.era() == Era::Modern && answering.client_can_answer(&wanted.requests)
         {
             return Ok(result);
         }
+        // A faulty server could ask for ever, and every round may cost the user an answer.
         if rounds == MAX_ROUNDS {
             return Err(CallError::EndlessQuestions { rounds });
         }
         rounds += 1;
+        // Between two rounds the server has no call, and would count as idle.
         followed.get_or_insert_with(|| FollowGuard::begin(server));
         let responses = if wanted.requests.is_empty() {
+            // The server asks for nothing but a repetition, so it is given time.
             sleep(pause(pauses)).await;
             pauses += 1;
             None
@@ -127,8 +131,10 @@ async fn go_on(
 ) -> Result<CompletedCall, CallError> {
     call.context.retry = Some(Box::new(retry));
     call.context.reports.restart();
-    let answered = server.call_once(call).await;
-    let answered = answered.map_err(CallError::after_it_began)?;
+    let answered = server
+        .call_once(call)
+        .await
+        .map_err(CallError::after_it_began)?;
     Ok(CompletedCall {
         answer: answered.answer.map_err(CallError::after_it_began),
         ..answered

@@ -46,8 +46,9 @@ impl OfferedNotifications {
             let what = family.and_then(|family| family.member(what));
             what.is_some_and(|it| it.is_true())
         };
-        let lists = LISTS.into_iter();
-        let lists = lists.filter(|(family, _)| says(family, "listChanged"));
+        let lists = LISTS
+            .into_iter()
+            .filter(|(family, _)| says(family, "listChanged"));
         Self {
             lists: lists.map(|(_, name)| name).collect(),
             subscriptions: says("resources", "subscribe"),

@@ -57,6 +57,7 @@ pub(crate) fn open_task(
         toolbox: name.toolbox.as_str().into(),
         server: name.server.as_str().into(),
     };
+    // A sealed name proves that we issued it, not to whom.
     (name.holder == principal.holder()).then_some((server, name.inner))
 }
 
@@ -92,6 +93,7 @@ pub(crate) async fn follow(
     if client.era() == Era::Modern && client.capabilities().has_extension(TASKS_EXTENSION) {
         return Ok(with_sealed_name(&server.about, client, &task));
     }
+    // Between two polls the server has no call, and would count as idle.
     let _followed = FollowGuard::begin(server);
     let name = task.member(TASK_ID).ok_or(CallError::UnknownAnswer)?;
     let mut follower = Follower {
@@ -169,8 +171,12 @@ impl Follower<'_> {
         responses: Option<&RawJson>,
     ) -> Result<RawJson, CallError> {
         let request = self.request(method, responses);
-        let answer = self.server.call_once(request).await;
-        let answer = answer.and_then(|answered| answered.answer);
+        let answer = self
+            .server
+            .call_once(request)
+            .await
+            .and_then(|answered| answered.answer);
+        // After any other error the task may still run, and is cancelled when this is dropped.
         self.is_over = matches!(&answer, Err(error) if is_gone(error));
         answer.map_err(|error| match error {
             // An error about the task is not the server's response to the call.
@@ -267,8 +273,9 @@ pub(crate) fn cancel_late(calls: &mut Calls, answer: &Answer, link: &mut Link) {
 fn pause(task: &RawJson) -> Duration {
     let said = task.member("pollIntervalMs");
     let said = said.and_then(|said| said.as_str().parse().ok());
-    let pause = said.map_or(POLL_INTERVAL, Duration::from_millis);
-    let pause = pause.clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
+    let pause = said
+        .map_or(POLL_INTERVAL, Duration::from_millis)
+        .clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
     let mut jitter = [0];
     // Without random bytes there is no jitter, which is harmless.
     let _ = getrandom::fill(&mut jitter);

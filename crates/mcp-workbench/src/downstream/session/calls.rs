@@ -170,6 +170,7 @@ impl Calls {
         if let Err(error) = self.dialect.check(&call.call) {
             return call.answer(Err(error));
         }
+        // Calls that wait already go first, so a new one is sent at once only if none waits.
         let is_next = self.queue.is_empty() && !self.is_held(&call) && self.has_room(link);
         if is_next && has_share(&self.pending, &call) {
             return self.send(call, link);
@@ -215,6 +216,7 @@ impl Calls {
         let Some(mut call) = self.pending.take_call(id) else {
             return;
         };
+        // Once only: with a server that loses every session the call would never end.
         if call.queued.put_back > 0 {
             return finish(call, Err(error));
         }
@@ -268,6 +270,8 @@ impl Calls {
         link: &mut Link,
     ) -> Option<(PendingRequest, Answer)> {
         let Some(asked) = self.pending.remove(id) else {
+            // The late response to a cancelled call. If it started a task, nobody would follow that task, so it is
+            // cancelled too.
             if self.cancelled.answered(id) {
                 tasks::cancel_late(self, &answer, link);
             }
@@ -327,6 +331,7 @@ impl Calls {
 
     /// Fails the calls that timed out; returns their number.
     pub(crate) fn expire(&mut self, now: Instant, link: &mut Link) -> usize {
+        // Nothing of a queued call was written, so the caller may repeat it safely.
         while let Some(call) = self.queue.pop_expired(now) {
             call.answer(Err(CallError::Timeout {
                 limit: TimeLimit::Silence(self.times.call),
@@ -347,6 +352,7 @@ impl Calls {
     /// Passes progress on with the caller's progress token.
     pub(crate) fn forward_progress(&mut self, params: &RawJson) {
         let token = params.member("progressToken");
+        // Our token is the id of our request, which needs no table of tokens.
         let id = token.and_then(|token| token.as_str().parse().ok());
         let Some(call) = id.and_then(|id| self.pending.progress(id)) else {
             return;
@@ -440,10 +446,12 @@ impl Calls {
         for id in self.pending.call_ids() {
             match self.pending.remove(id) {
                 Some(PendingRequest::Call(call))
+                    // A byte of it was written, so it may have run and is never sent again.
                     if link.outcome(call.frame) == Outcome::Unknown =>
                 {
                     finish(call, Err(error(Outcome::Unknown)));
                 }
+                // A server that exits whenever it gets this call must not be restarted for it without end.
                 Some(PendingRequest::Call(call)) if call.queued.put_back == MAX_PUT_BACK => {
                     finish(call, Err(error(Outcome::NotSent)));
                 }
@@ -487,7 +495,7 @@ impl Calls {
         let id = self.pending.fresh_id();
         queued.sent_at = Some(self.now);
         // One load of a flag while nobody listens.
-        if self.about.observed.is_listened() {
+        if self.about.observed.wants_hops() {
             let tools = self.status.borrow().tools.clone();
             let peer = hops::peer(&self.about, self.dialect.era, link, tools.as_deref());
             hops::begin(&self.about, &mut queued, id, peer);
@@ -497,6 +505,7 @@ impl Calls {
             .client_meta
             .of(self.dialect, &queued.call.context.client);
         let params = self.dialect.call_params(&queued.call, id, own);
+        // The parameters move into the frame, so a reader of messages gets a copy that is made before.
         let recorded = match &queued.hop {
             Some(hop) if hop.wants_params() => Some(params.clone().into_json()),
             _ => None,
@@ -533,6 +542,7 @@ impl ClientMeta {
 /// Returns true if the principal of a call has room for it among the calls of a server. A principal that is the only one
 /// of its kind has all of it.
 fn has_share(pending: &Pending, call: &QueuedCall) -> bool {
+    // Nobody can have more than the share yet. This spares the usual call the scan below.
     if pending.call_count() < MAX_SHARE {
         return true;
     }
@@ -547,6 +557,7 @@ fn has_share(pending: &Pending, call: &QueuedCall) -> bool {
 /// Withdraws a call before it is sent if that is still possible; otherwise cancels it at the server.
 fn withdraw(id: u64, frame: FrameTicket, reason: &str, link: &mut Link) -> Outcome {
     let outcome = link.withdraw(frame);
+    // The server never saw the call, or its transport cancels by closing the stream of the request.
     if outcome != Outcome::Unknown || !link.cancels_by_notification() {
         return outcome;
     }

@@ -62,6 +62,7 @@ impl FairQueue {
         let lane = self.lane(call.principal());
         self.insert(lane, self.lanes[lane].calls.len(), call);
         let mut refused = Vec::new();
+        // The principal with the most makes room, whoever came last: a flood must not push out others.
         while self.calls > MAX_WAITING || self.bytes > MAX_WAITING_BYTES {
             let too_many = self.calls > MAX_WAITING;
             let load = |lane: &Lane| {
@@ -83,6 +84,7 @@ impl FairQueue {
         let ticket = call.queued.ticket;
         let lane = self.lane(call.principal());
         let calls = &self.lanes[lane].calls;
+        // Tickets count up, so they give the order of arrival back.
         let at = calls.partition_point(|it| it.queued.ticket < ticket);
         self.insert(lane, at, call);
     }
@@ -97,6 +99,7 @@ impl FairQueue {
             first.is_some_and(|call| may_send(&call.queued))
         })?;
         let call = self.remove(lane, 0)?;
+        // `remove` drops an empty lane, so the index may already be that of another principal.
         let has_more = |it: &Lane| it.principal == call.principal();
         if self.lanes.get(lane).is_some_and(has_more)
             && let Some(lane) = self.lanes.remove(lane)
@@ -136,8 +139,12 @@ impl FairQueue {
 
     /// Returns all calls in the order in which they arrived.
     pub(super) fn into_calls(self) -> VecDeque<Box<QueuedCall>> {
-        let calls = self.lanes.into_iter().flat_map(|lane| lane.calls);
-        let mut calls: VecDeque<_> = calls.map(|call| call.queued).collect();
+        let mut calls: VecDeque<_> = self
+            .lanes
+            .into_iter()
+            .flat_map(|lane| lane.calls)
+            .map(|call| call.queued)
+            .collect();
         calls
             .make_contiguous()
             .sort_unstable_by_key(|call| call.ticket);

@@ -37,8 +37,11 @@ pub(crate) fn begin(about: &About, queued: &mut QueuedCall, id: u64, peer: Peer)
         request_id: id,
     });
     if let Some(trace) = hop.trace() {
-        let meta = call.context.meta.take();
-        let meta = meta.unwrap_or_else(|| ObjectText::new().finish());
+        let meta = call
+            .context
+            .meta
+            .take()
+            .unwrap_or_else(|| ObjectText::new().finish());
         call.context.meta = Some(trace.put_on(&meta));
     }
     queued.hop = Some(Box::new(hop));

@@ -151,9 +151,9 @@ impl Session {
             if let Some(fault) = self.lost.take() {
                 return SessionEnd::Lost(fault);
             }
-            let held_up = self.users.held_up();
+            let full_client = self.users.full_client();
             // While a full client blocks reading, the server's deadlines do not count.
-            let due = held_up.is_none().then(|| self.due()).flatten();
+            let due = full_client.is_none().then(|| self.due()).flatten();
             // Rare and bounded events come first, so that a server that never stops writing delays nothing else.
             tokio::select! {
                 biased;
@@ -175,11 +175,12 @@ impl Session {
                     }
                     None => return SessionEnd::Retired,
                 },
-                () = wait_for_room(held_up.as_ref()), if held_up.is_some() => {
+                () = wait_for_room(full_client.as_ref()), if full_client.is_some() => {
+                    // The server could not be heard while its client was full, so its silence does not count.
                     self.health.excuse(Instant::now());
                     self.link.excuse_stall();
                 }
-                event = self.link.next_event(), if held_up.is_none() => {
+                event = self.link.next_event(), if full_client.is_none() => {
                     if let Some(end) = self.take_events(event, context) {
                         return end;
                     }
@@ -263,6 +264,7 @@ impl Session {
         let timeouts = self.calls.expire(now, &mut self.link);
         if timeouts > 0 && self.health.timed_out(timeouts, now) {
             let nothing = ObjectText::new().finish();
+            // The modern era has no `ping`, but every modern server answers `server/discover`.
             let method = match self.calls.era() {
                 Era::Legacy => "ping",
                 Era::Modern => "server/discover",
@@ -290,6 +292,7 @@ impl Session {
     pub(crate) fn take_command(&mut self, command: Command, status: &watch::Sender<Status>) {
         match command {
             Command::Call(call) => self.take_call(call),
+            // Whoever opens a toolbox gets the list that is being read, not the stale one.
             Command::Connect { reply, .. } if self.refresh.is_on() => {
                 self.refresh.wait(reply, self.calls.now());
             }
@@ -316,14 +319,14 @@ impl Session {
             local.take(self, call);
         } else {
             self.calls.take(call, &mut self.link);
-            self.hasten_listing();
+            self.list_now_if_awaited();
         }
     }
 
     /// Lists the tools at once if a call waits for that.
-    pub(crate) fn hasten_listing(&mut self) {
+    pub(crate) fn list_now_if_awaited(&mut self) {
         if self.calls.has_queued() && self.calls.is_unlisted() {
-            self.refresh.hasten(self.calls.now());
+            self.refresh.list_now(self.calls.now());
         }
     }
 
@@ -469,7 +472,7 @@ impl Session {
     pub(crate) fn announce_change(&mut self, status: &watch::Sender<Status>) {
         self.refresh.announce();
         status.send_modify(|status| status.stale = true);
-        self.hasten_listing();
+        self.list_now_if_awaited();
     }
 
     /// Announces that everything the server offers may have changed.
@@ -537,7 +540,7 @@ impl Session {
                 hops::report_listed(&self.calls);
                 self.calls.send_listed(&mut self.link);
             }
-            PageOutcome::ChangedAgain => self.hasten_listing(),
+            PageOutcome::ChangedAgain => self.list_now_if_awaited(),
             PageOutcome::Unreadable => self.calls.fail_unlisted(),
             PageOutcome::Lost => self.lost = Some(HttpFault::Unlisted),
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rawjson::RawJson;
 use tokio::time::Instant;
 
-use crate::{call::CallContext, wire};
+use crate::call::CallContext;
 
 /// The size of a burst, and the interval at which further notifications may pass.
 const BURST: u32 = 100;
@@ -73,13 +73,8 @@ impl ProgressGate {
 
 /// Sends progress to a client, under the token of its current request.
 pub(crate) fn report(context: &mut CallContext, params: &RawJson) {
-    if let Some(token) = context.client.progress_token()
-        && context.reports.record(params)
-    {
-        let params = params.with_member("progressToken", &token);
-        context
-            .client
-            .notify(wire::notification("notifications/progress", Some(&params)));
+    if context.client.progress_token().is_some() && context.reports.record(params) {
+        context.client.report_progress(params);
     }
 }
 

@@ -116,13 +116,14 @@ impl Refresh {
     /// Records that the server announced a change.
     pub(crate) fn announce(&mut self) {
         let now = Instant::now();
+        // A server that announces changes all the time is listed once per pause.
         let earliest = self.began.map_or(now, |began| began + PAUSE);
         self.is_outdated = true;
         self.due.get_or_insert(earliest.max(now));
     }
 
     /// Begins the next reading at once: a call waits for it, so the pause between readings would only delay the call.
-    pub(crate) fn hasten(&mut self, now: Instant) {
+    pub(crate) fn list_now(&mut self, now: Instant) {
         if self.is_outdated && !self.is_reading() {
             self.due = Some(now);
         }
@@ -140,6 +141,7 @@ impl Refresh {
     pub(crate) fn require(&mut self, introduction: Introduction) -> Option<u64> {
         self.renewed = Some(introduction);
         self.is_lost = false;
+        // No pause after the reading of the lost session.
         self.began = None;
         self.drop_walk()
     }
@@ -256,6 +258,7 @@ impl Refresh {
         } = reading;
         let bytes = walk.bytes() + page.as_bytes().len();
         let page = page.clone();
+        // Thousands of definitions take milliseconds to check, which would hold up all other servers.
         let work = Offloaded::start(bytes, move || {
             check(walk, &page, era, introduction, make_list)
         });
@@ -300,6 +303,7 @@ impl Refresh {
             Some(CheckedPage::Invalid) => return self.unreadable(status),
             None => return PageOutcome::Ignored,
         }
+        // Another change was announced while this list was read.
         self.is_outdated = self.due.is_some();
         self.unsettled = if self.is_outdated {
             self.unsettled + 1
@@ -307,6 +311,7 @@ impl Refresh {
             0
         };
         self.finish(status);
+        // After several changed lists in a row calls go on with the newest, or they would wait for ever.
         if self.is_outdated && self.unsettled < MAX_UNSETTLED {
             PageOutcome::ChangedAgain
         } else {

@@ -212,7 +212,7 @@ mod tests {
     use crate::downstream::test_client::{TestClient, json};
 
     /// Describes the end of a call.
-    fn told(end: &CallEnd) -> String {
+    fn described(end: &CallEnd) -> String {
         match end {
             CallEnd::Over {
                 result: Ok(result), ..
@@ -236,22 +236,22 @@ mod tests {
     }
 
     /// Returns the descriptions of the ends that a receiver got during `act`.
-    fn told_by(act: impl FnOnce(AnswerReceiver)) -> Vec<String> {
+    fn described_by(act: impl FnOnce(AnswerReceiver)) -> Vec<String> {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let hear = Arc::clone(&heard);
         act(AnswerReceiver::Callback(AnswerCallback::new(move |end| {
-            hear.lock().unwrap().push(told(&end));
+            hear.lock().unwrap().push(described(&end));
         })));
         Arc::into_inner(heard).unwrap().into_inner().unwrap()
     }
 
     #[test]
     fn the_end_of_a_call_is_reported_once_even_if_it_is_dropped() {
-        let legacy = told_by(|reply| reply.give(answered(Era::Legacy)));
+        let legacy = described_by(|reply| reply.give(answered(Era::Legacy)));
         assert_eq!(legacy, [r#"{"a":1}"#]);
-        let modern = told_by(|reply| reply.give(answered(Era::Modern)));
+        let modern = described_by(|reply| reply.give(answered(Era::Modern)));
         assert_eq!(modern, ["unfinished"]);
-        let dropped = told_by(drop);
+        let dropped = described_by(drop);
         assert_eq!(dropped, ["dropped"]);
     }
 }

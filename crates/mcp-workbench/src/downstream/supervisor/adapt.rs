@@ -8,6 +8,7 @@ use rawjson::RawJson;
 use tokio::sync::watch;
 
 use crate::{
+    call::ExtensionSet,
     config::Server,
     downstream::{
         listing::PinRules,
@@ -31,6 +32,8 @@ pub(crate) struct Entry {
     pub(crate) names_asker: bool,
     /// The capabilities that the server gets, whoever starts it, if clients may share it.
     pub(crate) declared: Option<RawJson>,
+    /// The extensions that all of its clients declare, if it is not shared by clients that declare others.
+    pub(crate) extensions: Option<ExtensionSet>,
     /// The owner of its credentials, if every user has their own.
     pub(crate) owner: Option<CredentialOwner>,
 }

@@ -166,8 +166,10 @@ impl Supervisor {
         loop {
             let now = Instant::now();
             let pause = match self.limiter.verdict(now) {
+                // First, because a waiting call must not start a server during the shutdown.
                 _ if self.context.shutdown.has_begun() => return None,
                 _ if self.waiting.is_empty() => None,
+                // A call waits out the back-off. Somebody who asks for the server itself does not.
                 Verdict::NotBefore(moment) if !self.waiting.is_asked_for() => Some(moment),
                 Verdict::Now | Verdict::NotBefore(_) => return Some(NextAction::Start),
                 Verdict::Refused(until) => {
@@ -209,6 +211,7 @@ impl Supervisor {
     async fn start_and_serve(&mut self) {
         self.set_phase(Phase::Starting);
         let mut started = self.start().await;
+        // Two launchers of one package can race at its first download; the second try succeeds.
         if matches!(&started, Err(error) if error.is_silent_exit()) {
             started = self.start().await;
         }
@@ -282,6 +285,7 @@ impl Supervisor {
         let known = self.status.borrow().tools.clone();
         let tools = self.publish_up(&mut started);
         record_later(&self.context);
+        // After the list is published: whoever is answered here reads the status next.
         self.waiting.tell(&tools);
         let resubscriptions = std::mem::take(&mut self.waiting.resubscriptions);
         let entry = self.about.entry();
@@ -302,6 +306,7 @@ impl Supervisor {
             resubscriptions,
             self.status.subscribe(),
         );
+        // The configuration changed during the start, which used the earlier entry.
         if let Some(adaption) = self.adapted.take() {
             adapt::adapt(&mut session, &adaption, &self.status);
         }
@@ -316,6 +321,7 @@ impl Supervisor {
                 change,
             });
         };
+        // Clients may have listed prompts and resources of the earlier process.
         known
             .iter()
             .flat_map(|known| changes_of_restart(known, &tools))
@@ -465,16 +471,17 @@ async fn end_session(mut session: Session, end: SessionEnd) -> WaitingCommands {
                 outcome,
             })
         }
+        // An idle server has no calls, so nobody sees this error.
         SessionEnd::Idle => {
-            tracing::info!("stopped: idle");
+            tracing::info!("stopped because it was idle");
             session.end(|_| CallError::Internal)
         }
         SessionEnd::Stopped => {
-            tracing::info!("stopped: by a command");
+            tracing::info!("stopped by a command");
             session.end(|outcome| CallError::Stopped { outcome })
         }
         SessionEnd::Retired => {
-            tracing::info!("stopped: its configuration changed");
+            tracing::info!("stopped because its configuration changed");
             session.end(|_| CallError::Internal)
         }
         SessionEnd::Replaced => {

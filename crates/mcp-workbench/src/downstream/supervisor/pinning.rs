@@ -11,7 +11,7 @@ use tokio::sync::{oneshot, watch};
 use crate::{
     config::{PinMode, Server},
     downstream::supervisor::{SupervisorContext, adapt::Entry},
-    lock::{Launch, Pins, Recall, ServerPins},
+    lock::{Launch, Pins, ReusableDigests, ServerPins},
     offload::run_blocking,
     server_cache::{CacheKey, CachedProtocol},
 };
@@ -45,14 +45,14 @@ impl Pinning {
             PinMode::Notice => context.pins.is_known(&place),
             PinMode::Enforce => true,
         };
-        let recall = is_wanted.then(|| Recall::of(mode));
-        let inspection = Inspection::begin(&server, recall, context);
+        let reusable = is_wanted.then(|| ReusableDigests::of(mode));
+        let inspection = Inspection::begin(&server, reusable, context);
         let cached = match inspection.cached {
             Some(cached) => cached.await.unwrap_or_default(),
             None => CacheLookup::default(),
         };
         let pinning = Self {
-            launch: recall.map(|_| inspection.launch),
+            launch: reusable.map(|_| inspection.launch),
             mode,
             pins: Arc::clone(&context.pins),
             place,
@@ -68,8 +68,8 @@ impl Pinning {
             // Another workbench may have met it meanwhile.
             let is_wanted = self.mode == PinMode::Notice && pins.is_known(&place);
             is_wanted.then(|| {
-                let recall = Recall::of(self.mode);
-                Inspection::begin(&self.server, Some(recall), context).launch
+                let reusable = ReusableDigests::of(self.mode);
+                Inspection::begin(&self.server, Some(reusable), context).launch
             })
         });
         let Some(mut launch) = launch else {
@@ -104,11 +104,15 @@ struct Inspection {
 impl Inspection {
     /// Starts to read the cache of a server, and then to inspect its launch if needed. Servers that run the same
     /// program share the first one's read.
-    fn begin(server: &Arc<Server>, recall: Option<Recall>, context: &SupervisorContext) -> Self {
+    fn begin(
+        server: &Arc<Server>,
+        reusable: Option<ReusableDigests>,
+        context: &SupervisorContext,
+    ) -> Self {
         let (found, launch) = watch::channel(None);
         let cache = Arc::clone(&context.tool_cache);
         // Without anything to read, the thread would be the largest cost of the start.
-        if recall.is_none() && (server.era.is_some() || cache.folder().is_none()) {
+        if reusable.is_none() && (server.era.is_some() || cache.folder().is_none()) {
             return Self {
                 cached: None,
                 launch,
@@ -128,9 +132,9 @@ impl Inspection {
                 shapes: record.shapes().cloned(),
             });
             inspector.add_cached_programs(&record);
-            let launch = recall.map(|recall| inspector.launch(&server, recall));
+            let launch = reusable.map(|reusable| inspector.launch(&server, reusable));
             found.send_replace(launch);
-            recall.is_some() && inspector.cacheable_programs(&server) != *record.programs()
+            reusable.is_some() && inspector.cacheable_programs(&server) != *record.programs()
         };
         let deferred_writes = Arc::clone(&context.deferred_writes);
         context.links.tasks.spawn(async move {

@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use rawjson::RawJson;
+
 use crate::{
     alarm::timeout,
     call::ClientHandle,
@@ -114,6 +116,7 @@ pub(crate) async fn start(
 ) -> Result<Started, ConnectError> {
     let server = &entry.server;
     let (pinning, cached) = Pinning::begin(entry, context).await;
+    // Before the process exists, since its first message may be a question.
     if cached.asks_back {
         context.instances.mark_asks_back(about);
     }
@@ -121,6 +124,7 @@ pub(crate) async fn start(
         about.cached_list.shapes().load(Some(shapes));
     }
     known.take_up(cached);
+    // An unapproved program must not run at all, so this comes before the spawn.
     if pinning.mode == PinMode::Enforce {
         pinning.pins(context).await.admit(server.pin)?;
     }
@@ -199,6 +203,7 @@ impl<'a> Start<'a> {
                     }
                     return Ok(started);
                 }
+                // The server may have been updated since it was cached, so the probe below decides.
                 Err(error) if error.may_be_the_era() => {
                     self.known.forget();
                 }
@@ -214,6 +219,7 @@ impl<'a> Start<'a> {
         };
         let (started, met) = self.probing(limit).await?;
         let is_new = !is_modern || met.era != Era::Modern;
+        // A guess is not stored: it would be believed for a week.
         if is_new && met.certainty == Certainty::Shown {
             self.known.protocol = Some(CachedProtocol::new(met.era, met.identity()));
         }
@@ -240,6 +246,7 @@ impl<'a> Start<'a> {
         &mut self,
         limit: Duration,
     ) -> Result<(Started, DetectedServer), ConnectError> {
+        // It exited on the probe before, so a start in the legacy era comes first.
         if self.known.question == ProbeHistory::Deadly {
             match self.in_era(Era::Legacy).await {
                 Err(error) if error.is_refused() => self.known.question = ProbeHistory::Harmless,
@@ -314,8 +321,9 @@ impl<'a> Start<'a> {
         let (met, walk) = listed.map_err(|error| error.redacted(&conversation.link.secrets()))?;
         let mut introduction = Introduction::of(&met.said, met.era);
         if introduction.extension(SKILLS_EXTENSION).is_some() {
-            let skills = Box::pin(list_skills(&mut conversation)).await;
-            let skills = skills.map_err(|error| error.redacted(&conversation.link.secrets()))?;
+            let skills = Box::pin(list_skills(&mut conversation))
+                .await
+                .map_err(|error| error.redacted(&conversation.link.secrets()))?;
             introduction.set_skills(skills);
         }
         let snapshot = walk.into_snapshot(met.era, introduction);
@@ -329,8 +337,9 @@ impl<'a> Start<'a> {
         let (server, era) = (Arc::clone(self.server), met.era);
         let shapes = Arc::clone(self.shapes);
         let checked = Box::pin(offload(snapshot.bytes(), move || {
-            let rules = ListRules::of(&server, era).with_pins(&pins, server.pin);
-            let rules = rules.with_shapes(&server, &shapes);
+            let rules = ListRules::of(&server, era)
+                .with_pins(&pins, server.pin)
+                .with_shapes(&server, &shapes);
             (ToolList::of(&snapshot, &rules), snapshot, pins)
         }));
         let (tools, snapshot, pins) = checked.await;
@@ -358,13 +367,8 @@ async fn list(
         let answer = conversation.request(phase, &walk.params()).await?;
         let step = match &answer {
             Answer::Result(page) => {
-                let page = page.clone();
-                let accepted = offload(page.as_bytes().len(), move || {
-                    let step = walk.accept(&page);
-                    (walk, step)
-                });
                 let step;
-                (walk, step) = accepted.await;
+                (walk, step) = accept_page(walk, page.clone()).await;
                 step
             }
             Answer::Error(error) if error_code(error) == code::METHOD_NOT_FOUND.to_string() => {
@@ -385,6 +389,15 @@ async fn list(
     }
 }
 
+/// Takes a page of a list, off the event loop if it is large.
+async fn accept_page(mut walk: ListWalk, page: RawJson) -> (ListWalk, Option<Step>) {
+    offload(page.as_bytes().len(), move || {
+        let step = walk.accept(&page);
+        (walk, step)
+    })
+    .await
+}
+
 /// Reads the skills of a server. A server that refuses has none: its tools can be used all the same.
 async fn list_skills(conversation: &mut Conversation<'_>) -> Result<Vec<String>, ConnectError> {
     let bounds = ListBounds {
@@ -396,7 +409,11 @@ async fn list_skills(conversation: &mut Conversation<'_>) -> Result<Vec<String>,
         let params = walk.params();
         let answer = conversation.request(StartPhase::ListSkills, &params);
         let step = match answer.await? {
-            Answer::Result(page) => walk.accept(&page),
+            Answer::Result(page) => {
+                let step;
+                (walk, step) = accept_page(walk, page).await;
+                step
+            }
             Answer::Error(_) | Answer::Invalid => None,
         };
         match step {

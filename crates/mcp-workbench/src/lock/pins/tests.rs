@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     config::PinMode,
-    lock::{Scope, ServerPins},
+    lock::{NoticeScope, ServerPins},
 };
 
 fn pins(folder: &TempDir) -> Arc<Pins> {
@@ -20,6 +20,7 @@ fn pins(folder: &TempDir) -> Arc<Pins> {
         file: Some(file),
         program: Invocation::for_default_file(),
         state: Mutex::default(),
+        records_first_contacts: true,
         policy: Mutex::default(),
         writing: Mutex::default(),
     })
@@ -75,7 +76,7 @@ fn a_reported_change_counts_before_it_is_written() {
     // A second list of a server that was just met is compared with the first.
     assert_eq!(notice_count(&pins, "Adds, and more"), 1);
     assert_eq!(notice_count(&pins, "Adds, and more"), 1, "not reported");
-    pins.mark_reported(Scope::Toolbox(&place().toolbox));
+    pins.mark_reported(NoticeScope::Toolbox(&place().toolbox));
     assert_eq!(notice_count(&pins, "Adds, and more"), 0);
     assert_eq!(notice_count(&pins, "Adds, and much more"), 1);
     pins.record();
@@ -92,10 +93,10 @@ fn a_change_that_is_not_reported_is_not_written() {
     pins.record();
     let lock = pins.lock().unwrap();
     notice_count(&pins, "Adds, and more");
-    pins.mark_reported(Scope::Toolbox(&"other".into()));
+    pins.mark_reported(NoticeScope::Toolbox(&"other".into()));
     pins.record();
     assert_eq!(pins.lock().unwrap(), lock);
-    pins.mark_reported(Scope::Everything);
+    pins.mark_reported(NoticeScope::Everything);
     pins.record();
     assert_ne!(pins.lock().unwrap(), lock);
     assert_eq!(notice_count(&pins, "Adds, and more"), 0);
@@ -111,7 +112,7 @@ fn definitions_are_stored_while_they_are_pinned_or_seen() {
     };
     for description in ["one", "two", "three"] {
         notice_count(&pins, description);
-        pins.mark_reported(Scope::Everything);
+        pins.mark_reported(NoticeScope::Everything);
         pins.record();
     }
     assert_eq!(["one", "two", "three"].map(kept), [true, false, true]);

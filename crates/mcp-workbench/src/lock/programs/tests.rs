@@ -1,11 +1,11 @@
 use super::*;
 
 /// A program in a folder.
-struct Place {
+struct ProgramFile {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl ProgramFile {
     fn new(content: &str) -> Self {
         let place = Self {
             folder: tempfile::tempdir().unwrap(),
@@ -29,35 +29,38 @@ impl Place {
 }
 
 /// Returns whether no file has to be read for a digest.
-fn is_known(programs: &Programs, path: &Path, recall: Recall) -> bool {
+fn is_known(programs: &Programs, path: &Path, reusable: ReusableDigests) -> bool {
     let metadata = program(path);
-    metadata.is_none_or(|it| programs.known().get(&stamp(path, &it), recall).is_some())
+    metadata.is_none_or(|it| programs.known().get(&stamp(path, &it), reusable).is_some())
 }
 
 #[test]
 fn a_cached_digest_is_used_unless_pins_are_enforced() {
-    let place = Place::new("one");
+    let place = ProgramFile::new("one");
     let planted = Digest::of(b"planted, to tell it from what is read");
     let run = place.cached(planted);
-    assert!(is_known(&run, &place.program(), Recall::Cached));
-    let now = Recall::of(PinMode::Enforce);
+    assert!(is_known(&run, &place.program(), ReusableDigests::Cached));
+    let now = ReusableDigests::of(PinMode::Enforce);
     assert!(!is_known(&run, &place.program(), now));
-    assert_eq!(run.digest(&place.program(), Recall::Cached), Some(planted));
+    assert_eq!(
+        run.digest(&place.program(), ReusableDigests::Cached),
+        Some(planted)
+    );
     let read = Some(Digest::of(b"one"));
     assert_eq!(run.digest(&place.program(), now), read);
-    assert_eq!(run.digest(&place.program(), Recall::Cached), read);
+    assert_eq!(run.digest(&place.program(), ReusableDigests::Cached), read);
     assert!(is_known(&run, &place.program(), now), "others wait for it");
 }
 
 /// Whoever writes through a mapping of a file can leave its times, and so its stamp, as they were.
 #[test]
 fn with_enforced_pins_a_digest_of_this_run_is_read_again() {
-    let place = Place::new("one");
+    let place = ProgramFile::new("one");
     let run = Programs::default();
     let stamp = stamp(&place.program(), &fs::metadata(place.program()).unwrap());
     let stale = Digest::of(b"what the file was when it was read");
     run.known().read.insert(stamp, (stale, Instant::now()));
-    let now = Recall::of(PinMode::Enforce);
+    let now = ReusableDigests::of(PinMode::Enforce);
     assert!(!is_known(&run, &place.program(), now));
     assert_eq!(run.digest(&place.program(), now), Some(Digest::of(b"one")));
 }
@@ -65,7 +68,7 @@ fn with_enforced_pins_a_digest_of_this_run_is_read_again() {
 #[cfg(unix)]
 #[test]
 fn a_pipe_in_place_of_a_file_does_not_block() {
-    let place = Place::new("one");
+    let place = ProgramFile::new("one");
     let pipe = place.folder.path().join("pipe");
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
@@ -75,7 +78,7 @@ fn a_pipe_in_place_of_a_file_does_not_block() {
 #[cfg(unix)]
 #[test]
 fn a_change_with_a_forged_modification_time_is_detected() {
-    let place = Place::new("one");
+    let place = ProgramFile::new("one");
     let run = place.cached(Digest::of(b"one"));
     let modified = fs::metadata(place.program()).unwrap().modified().unwrap();
     // The time of the change itself is in the stamp too, and nobody can set that; it has steps of a few milliseconds.
@@ -93,27 +96,30 @@ fn a_change_with_a_forged_modification_time_is_detected() {
         }
     };
     assert_eq!((now.len(), now.modified().unwrap()), (3, modified));
-    assert!(!is_known(&run, &place.program(), Recall::Cached));
-    let digest = run.digest(&place.program(), Recall::Cached);
+    assert!(!is_known(&run, &place.program(), ReusableDigests::Cached));
+    let digest = run.digest(&place.program(), ReusableDigests::Cached);
     assert_eq!(digest, Some(Digest::of(b"two")));
 }
 
 #[cfg(unix)]
 #[test]
 fn a_digest_is_cached_only_when_a_later_change_is_detectable() {
-    let place = Place::new("one");
+    let place = ProgramFile::new("one");
     let run = Programs::default();
-    run.digest(&place.program(), Recall::Cached).unwrap();
+    run.digest(&place.program(), ReusableDigests::Cached)
+        .unwrap();
     let fresh = run.cacheable([place.program()].into_iter());
     assert!(fresh.is_empty(), "it has just been written");
 
     // A program of the system was not changed in the last seconds.
     let settled = PathBuf::from("/bin/sh");
-    let digest = run.digest(&settled, Recall::of(PinMode::Enforce)).unwrap();
+    let digest = run
+        .digest(&settled, ReusableDigests::of(PinMode::Enforce))
+        .unwrap();
     let next = Programs::default();
     next.add_cached(&run.cacheable([settled.clone()].into_iter()));
-    assert!(is_known(&next, &settled, Recall::Cached));
-    assert_eq!(next.digest(&settled, Recall::Cached), Some(digest));
+    assert!(is_known(&next, &settled, ReusableDigests::Cached));
+    assert_eq!(next.digest(&settled, ReusableDigests::Cached), Some(digest));
     assert!(next.known().read.is_empty(), "nothing had to be read");
     let again = next.cacheable([settled].into_iter());
     assert_eq!(again.len(), 1, "it stays for the run after that");
@@ -128,11 +134,11 @@ fn an_invalid_cached_digest_is_dropped() {
 
 #[test]
 fn folders_and_the_workbench_itself_have_no_digest() {
-    let place = Place::new("one");
+    let place = ProgramFile::new("one");
     let run = Programs::default();
     let own = std::env::current_exe().unwrap();
     for path in [place.folder.path(), Path::new("/nowhere"), &own] {
-        let now = Recall::of(PinMode::Enforce);
+        let now = ReusableDigests::of(PinMode::Enforce);
         assert!(is_known(&run, path, now), "{path:?}");
         assert_eq!(run.digest(path, now), None, "{path:?}");
     }

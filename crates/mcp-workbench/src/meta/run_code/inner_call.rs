@@ -6,6 +6,7 @@ use ident::{ToolIdentifier, ToolboxName};
 use rawjson::{Kind, RawJson};
 use script::{Called, Failure, tool_name};
 use search::Query;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -31,12 +32,12 @@ use crate::{
 
 /// The call of a script, with the tool that it means.
 pub(super) struct InnerCall {
-    pub(super) target: Target,
+    pub(super) target: CalledFunction,
     pub(super) arguments: RawJson,
 }
 
 #[derive(Clone)]
-pub(super) enum Target {
+pub(super) enum CalledFunction {
     Tool(ToolIdentifier),
     Search,
     Describe,
@@ -54,10 +55,12 @@ impl InnerCall {
             return Err(invalid("the arguments of a call are one object"));
         }
         let target = match called {
-            Called::Tool { server, tool } => Target::Tool(names::find(workbench, server, tool)?),
-            Called::Search => Target::Search,
-            Called::Describe => Target::Describe,
-            Called::ReadResult => Target::ReadResult,
+            Called::Tool { server, tool } => {
+                CalledFunction::Tool(names::find(workbench, server, tool)?)
+            }
+            Called::Search => CalledFunction::Search,
+            Called::Describe => CalledFunction::Describe,
+            Called::ReadResult => CalledFunction::ReadResult,
         };
         Ok(Self { target, arguments })
     }
@@ -71,20 +74,20 @@ impl InnerCall {
     ) -> Result<CallValue, Failure> {
         let arguments = self.arguments;
         match self.target {
-            Target::Tool(tool) => {
+            CalledFunction::Tool(tool) => {
                 let result = call(&workbench, tool, arguments, context).await?;
                 let bytes = result.as_bytes().len();
                 offload(bytes, move || value_of(&result, number)).await
             }
-            Target::Search => {
+            CalledFunction::Search => {
                 let found = search(&workbench, &arguments, &context).await?;
                 Ok(found.into())
             }
-            Target::Describe => {
+            CalledFunction::Describe => {
                 let described = describe(&workbench, &arguments, &context).await?;
                 Ok(described.into())
             }
-            Target::ReadResult => {
+            CalledFunction::ReadResult => {
                 let stored = stored_result(&workbench, &arguments, &context).await?;
                 let bytes = stored.json().len();
                 offload(bytes, move || {
@@ -98,7 +101,7 @@ impl InnerCall {
     }
 }
 
-impl Target {
+impl CalledFunction {
     /// Returns whether the call may change something, as far as its server says. One that was not up has not said yet.
     pub(super) fn writes(&self, workbench: &Workbench) -> bool {
         match self {
@@ -187,17 +190,35 @@ fn outcome_word(outcome: Outcome) -> &'static str {
     }
 }
 
+/// The arguments of `tools.search`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SearchParams {
+    query: String,
+    limit: Option<usize>,
+    toolbox: Option<String>,
+}
+
 /// Answers `tools.search(query, {limit, toolbox})`: the best tools, with what a script needs to call them.
 async fn search(
     workbench: &Workbench,
     arguments: &RawJson,
     context: &CallContext,
 ) -> Result<RawJson, Failure> {
-    let text = |name: &str| Some(arguments.member(name)?.as_text()?.into_owned());
-    let query = text("query").ok_or_else(|| invalid("tools.search takes a text to search for"))?;
-    let toolbox = text("toolbox").map(|it| ToolboxName::from(it.as_str()));
-    let limit = arguments.member("limit");
-    let limit = limit.and_then(|it| it.as_str().parse().ok());
+    let SearchParams {
+        query,
+        limit,
+        toolbox,
+    } = serde_json::from_slice(arguments.as_bytes()).map_err(|error| {
+        let problem = error.to_string();
+        // The place in our own JSON says nothing.
+        let problem = problem.split(" at line ").next().unwrap_or_default();
+        invalid(&format!(
+            "tools.search takes (query, {{limit, toolbox}}): {}",
+            visible(problem)
+        ))
+    })?;
+    let toolbox = toolbox.map(|it| ToolboxName::from(it.as_str()));
     let query = Query {
         text: &query,
         toolbox: toolbox.as_ref(),
@@ -244,8 +265,8 @@ async fn describe(
 /// Describes a tool that its server has listed.
 fn describe_known(workbench: &Workbench, name: &str) -> Option<RawJson> {
     for server in names::servers(workbench) {
-        let tools = server.handle.status().tools.unwrap_or_default();
-        let mut tools = tools.tools().iter();
+        let list = server.handle.status().tools.unwrap_or_default();
+        let mut tools = list.tools().iter();
         let found = tools.find(|tool| {
             let whole = tool_name(&server.name, tool.name.as_str());
             whole == name
@@ -285,8 +306,11 @@ async fn stored_result(
     context: &CallContext,
 ) -> Result<Arc<StoredResult>, Failure> {
     let handle = arguments.member("handle");
-    let handle = handle.as_ref().and_then(RawJson::as_text);
-    let handle = handle.unwrap_or_default().into_owned();
+    let handle = handle
+        .as_ref()
+        .and_then(RawJson::as_text)
+        .unwrap_or_default()
+        .into_owned();
     let owner = context.client.recipient().owner;
     let stored = match Address::parse_loosely(&handle) {
         Some(address) => find_result(workbench, &address, owner).await,

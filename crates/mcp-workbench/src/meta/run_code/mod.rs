@@ -76,8 +76,9 @@ pub(super) async fn run(
     context: &CallContext,
 ) -> Result<RawJson, Failure> {
     let RunCodeParams { code, timeout } = RunCodeParams::read(arguments)?;
-    let report = run_script(workbench, &code, timeout, context).await;
-    let report = report.map_err(|error| Failure::NoWorker { error })?;
+    let report = run_script(workbench, &code, timeout, context)
+        .await
+        .map_err(|error| Failure::NoWorker { error })?;
     Ok(report.to_result(&code))
 }
 

@@ -104,7 +104,8 @@ impl RunReport {
 
     /// Returns the number of calls that had not ended when the script did.
     fn cancelled(&self) -> usize {
-        let running = |it: &&CallRecord| it.state == CallState::Running;
+        let running =
+            |it: &&CallRecord| matches!(it.state, CallState::Running | CallState::NotSent);
         self.calls.iter().filter(running).count()
     }
 
@@ -254,6 +255,14 @@ impl RunReport {
                 unknown.join(", ")
             );
         }
+        let waiting = self.named(|it| it.state == CallState::NotSent);
+        if !waiting.is_empty() {
+            let _ = write!(
+                text,
+                "\nDid not run (waited for the user): {}.",
+                waiting.join(", ")
+            );
+        }
         text
     }
 
@@ -307,22 +316,26 @@ impl CallRecord {
         let is_unknown = match self.state {
             CallState::Running => true,
             CallState::Failed { is_unknown } => is_unknown,
-            CallState::Completed => false,
+            CallState::Completed | CallState::NotSent => false,
         };
         is_unknown && self.writes
     }
 
     fn shown(&self) -> String {
         match self.at {
-            Some(at) => format!("{} (started {at})", self.name),
-            None => self.name.clone(),
+            Some(at) => format!("{} (started {at})", self.call.name),
+            None => self.call.name.clone(),
         }
     }
 }
 
 fn thrown_headline(thrown: &Thrown, at: &str) -> String {
     let message: String = thrown.message.chars().take(MAX_MESSAGE).collect();
-    let message = visible_lines(message.trim_end_matches('.'));
+    let message = match message.trim_end_matches('.') {
+        // As that of `Promise.any`.
+        "" => "no message".to_owned(),
+        message => visible_lines(message).into_owned(),
+    };
     let name: String = thrown.name.chars().take(100).collect();
     let name = visible_lines(&name);
     // This text ends with the next step in brackets.

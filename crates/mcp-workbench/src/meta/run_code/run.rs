@@ -1,6 +1,10 @@
 //! A run: one worker, the calls that its script makes, and the time that it has.
 
-use std::{future::pending, sync::Arc, time::Duration};
+use std::{
+    future::pending,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use rawjson::{ObjectText, RawJson};
 use script::{End, FromWorker, Limits, Position, Request, ToWorker, tool_name};
@@ -12,17 +16,16 @@ use tokio::{
 };
 
 use super::{
-    caller::{ScriptCaller, SharedRun},
+    caller::{ScriptCaller, SharedCall, SharedRun},
     emitted::Parts,
     inner_call::InnerCall,
     value::CallValue,
 };
 use crate::{
-    call::{CallContext, CallReports, ClientHandle},
+    call::{CallContext, CallReports},
     config::MetaTool,
     contain::contain,
     scripts::{RunSlot, StartError, Worker, WorkerGone},
-    wire,
     workbench::{Workbench, count},
 };
 
@@ -70,8 +73,7 @@ pub(super) enum RunEnd {
 
 /// A call of the script.
 pub(super) struct CallRecord {
-    /// The function as a script writes it.
-    pub(super) name: String,
+    pub(super) call: Arc<SharedCall>,
     pub(super) at: Option<Position>,
     pub(super) writes: bool,
     pub(super) state: CallState,
@@ -80,6 +82,8 @@ pub(super) struct CallRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallState {
     Running,
+    /// It waited for the user when the run ended, and is not at its server.
+    NotSent,
     Completed,
     /// It failed; true if it may have had an effect.
     Failed {
@@ -98,10 +102,8 @@ pub(crate) async fn run_script(
     let shared = Arc::new(SharedRun {
         id: new_id(),
         open_questions: watch::channel(0).0,
-    });
-    let caller: Arc<dyn ClientHandle> = Arc::new(ScriptCaller {
-        client: Arc::clone(&context.client),
-        run: Arc::clone(&shared),
+        began: Instant::now(),
+        reported: Mutex::default(),
     });
     worker.send(&ToWorker::Run {
         code: code.into(),
@@ -115,27 +117,41 @@ pub(crate) async fn run_script(
             workbench: Arc::clone(workbench),
             run: Arc::clone(&shared.id),
         },
-        caller,
+        meta: meta_of_calls(context),
         context,
         running: JoinSet::new(),
         calls: Vec::new(),
         logs: Vec::new(),
+        logged: 0,
         parts: Parts::default(),
         received: 0,
-        began: Instant::now(),
+        shared: Arc::clone(&shared),
     };
     let end = run
         .drive(time_limit, shared.open_questions.subscribe())
         .await;
+    run.mark_unsent();
     let report = RunReport {
         end,
         logs: run.logs,
         emitted: run.parts.into_emitted(),
         calls: run.calls,
-        duration: run.began.elapsed(),
+        duration: shared.began.elapsed(),
     };
+    // Each worker runs one script, so nothing of a script can reach the next.
     workbench.spawn(replace_worker(Arc::clone(workbench)));
     Ok(report)
+}
+
+/// Returns the `_meta` of the calls of a run: that of its request, with the operation of the run as their parent.
+fn meta_of_calls(context: &CallContext) -> Option<RawJson> {
+    let span = context.reports.span();
+    let Some(trace) = span.and_then(|span| span.trace.as_ref()) else {
+        return context.meta.clone();
+    };
+    let meta = context.meta.clone();
+    let meta = meta.unwrap_or_else(|| ObjectText::new().finish());
+    Some(trace.put_on(&meta))
 }
 
 /// Starts the worker of the next run, after the client of this run got its answer.
@@ -151,15 +167,18 @@ struct Run<'a> {
     workbench: Arc<Workbench>,
     worker: Worker,
     _slot: RunSlot,
-    caller: Arc<dyn ClientHandle>,
+    shared: Arc<SharedRun>,
     context: &'a CallContext,
+    /// The `_meta` of its calls.
+    meta: Option<RawJson>,
     running: JoinSet<Finished>,
     calls: Vec<CallRecord>,
     logs: Vec<String>,
+    /// The bytes of the lines that the script has logged.
+    logged: usize,
     parts: Parts,
     /// The bytes of the results that the script got.
     received: usize,
-    began: Instant,
     // After the calls: none of them can add a consent then.
     _consents: RunConsents,
 }
@@ -193,7 +212,7 @@ impl Run<'_> {
         mut questions: watch::Receiver<usize>,
     ) -> RunEnd {
         let mut clock = Clock::new(time_limit);
-        let mut next_report = self.began + QUIET_TIME;
+        let mut next_report = self.shared.began + QUIET_TIME;
         loop {
             tokio::select! {
                 message = self.worker.next() => match message {
@@ -209,6 +228,7 @@ impl Run<'_> {
                 },
                 Some(Ok(finished)) = self.running.join_next() => self.finish(finished),
                 () = clock.over() => return RunEnd::TimeLimit(time_limit),
+                // A user who thinks about a question must not use up the time of the script.
                 Ok(()) = questions.changed() => clock.run_if(*questions.borrow_and_update() == 0),
                 () = sleep_until(next_report) => {
                     self.report();
@@ -220,8 +240,8 @@ impl Run<'_> {
 
     fn log(&mut self, line: String) {
         // The worker bounds the output too, but a worker that was taken over would not.
-        let logged: usize = self.logs.iter().map(|line| line.len() + 1).sum();
-        if logged + line.len() <= LIMITS.log_bytes + 100 {
+        if self.logged + line.len() <= LIMITS.log_bytes + 100 {
+            self.logged += line.len() + 1;
             self.logs.push(line);
         }
     }
@@ -234,12 +254,7 @@ impl Run<'_> {
             arguments,
             at,
         } = request;
-        // The worker keeps this bound too, as long as it is ours.
-        if self.calls.len() >= LIMITS.calls as usize {
-            let failure = limit_reached();
-            return self.worker.send(&ToWorker::Failed { id, failure });
-        }
-        let name = function_name(&called);
+        let shared = Arc::new(SharedCall::new(function_name(&called)));
         let arguments = RawJson::trusted(arguments.get().to_owned().into());
         let call = InnerCall::new(&self.workbench, &called, arguments);
         let (state, writes) = match &call {
@@ -248,22 +263,27 @@ impl Run<'_> {
         };
         let place = self.calls.len();
         self.calls.push(CallRecord {
-            name,
+            call: Arc::clone(&shared),
             at,
             writes,
             state,
         });
         match call {
-            Ok(call) => self.begin(place, id, call),
+            Ok(call) => self.begin(place, id, call, shared),
             Err(failure) => self.worker.send(&ToWorker::Failed { id, failure }),
         }
     }
 
     /// Begins a call. All calls of a run are made at once; each server has its own bound.
-    fn begin(&mut self, at: usize, id: u32, call: InnerCall) {
+    fn begin(&mut self, at: usize, id: u32, call: InnerCall, shared: Arc<SharedCall>) {
+        let caller = ScriptCaller {
+            client: Arc::clone(&self.context.client),
+            run: Arc::clone(&self.shared),
+            call: shared,
+        };
         let context = CallContext {
-            client: Arc::clone(&self.caller),
-            meta: self.context.meta.clone(),
+            client: Arc::new(caller),
+            meta: self.meta.clone(),
             retry: None,
             reports: CallReports::default(),
         };
@@ -271,15 +291,26 @@ impl Run<'_> {
         let target = call.target.clone();
         let made = call.make(at + 1, Arc::clone(&workbench), context);
         self.running.spawn(async move {
-            let result = contain(made).await;
-            let result = result.unwrap_or_else(|panicked| Err(internal(&panicked.to_string())));
+            let result = contain(made)
+                .await
+                .unwrap_or_else(|panicked| Err(internal(&panicked.to_string())));
             Finished {
                 at,
                 id,
+                // Asked again at the end: the server may have listed its tools only during the call.
                 writes: target.writes(&workbench),
                 result,
             }
         });
+    }
+
+    /// Marks the calls that wait for the user at the end of the run, before they are dropped.
+    fn mark_unsent(&mut self) {
+        for call in &mut self.calls {
+            if call.state == CallState::Running && call.call.waits_for_user() {
+                call.state = CallState::NotSent;
+            }
+        }
     }
 
     /// Gives the script the result of a call.
@@ -300,6 +331,7 @@ impl Run<'_> {
         let value = result.and_then(|CallValue { json, parts }| {
             let of_parts = parts.iter().map(|it| it.block.as_bytes().len());
             self.received += json.as_bytes().len() + of_parts.sum::<usize>();
+            // Results are held in memory twice, here and in the worker.
             if self.received > MAX_TOTAL_RESULT_BYTES {
                 return Err(too_much());
             }
@@ -329,21 +361,10 @@ impl Run<'_> {
 
     /// Tells a client that wants progress how far the run is.
     fn report(&self) {
-        let client = &self.context.client;
-        let Some(token) = client.progress_token() else {
-            return;
-        };
         let is = |state: CallState| self.calls.iter().filter(|it| it.state == state).count();
         let completed = count(is(CallState::Completed), "call");
         let message = format!("{completed} completed, {} running", is(CallState::Running));
-        let params = ObjectText::new()
-            .raw("progressToken", &token)
-            .member("progress", &self.began.elapsed().as_secs())
-            .member("message", &message);
-        client.notify(wire::notification(
-            "notifications/progress",
-            Some(&params.finish()),
-        ));
+        self.shared.report(&*self.context.client, &message);
     }
 }
 
@@ -385,14 +406,6 @@ fn function_name(called: &script::Called) -> String {
         script::Called::Search => "tools.search".to_owned(),
         script::Called::Describe => "tools.describe".to_owned(),
         script::Called::ReadResult => "results.read".to_owned(),
-    }
-}
-
-fn limit_reached() -> script::Failure {
-    script::Failure {
-        code: "call_limit".to_owned(),
-        outcome: Some("not_sent".to_owned()),
-        message: format!("Tool call limit {} reached", LIMITS.calls),
     }
 }
 

@@ -1,9 +1,10 @@
-//! The TypeScript declarations of everything that a script can call, for an editor or a model.
+//! The TypeScript declarations of everything that a script may call, for an editor or a model.
 
 use std::fmt::Write;
 
 use super::names;
 use crate::{
+    downstream::ToolDefinition,
     policy::permissions::Hints,
     toolbox::{arguments_type, property_key, result_type, sentence},
     workbench::Workbench,
@@ -24,7 +25,7 @@ declare const console: { log(...values: unknown[]): void };
 interface FoundTool { tool: string; description: string | null; signature: string }
 "#;
 
-/// Returns the declarations, with the tools of all servers that have listed theirs.
+/// Returns the declarations, with the tools that scripts may call of all servers that have listed theirs.
 pub(crate) fn declarations(workbench: &Workbench) -> String {
     let mut text = FIXED.to_owned();
     text.push_str("declare const tools: {\n");
@@ -37,7 +38,8 @@ pub(crate) fn declarations(workbench: &Workbench) -> String {
             continue;
         };
         let _ = writeln!(text, "  {}: {{", property_key(&server.name));
-        for tool in list.tools() {
+        let permitted = |tool: &&ToolDefinition| list.check_script(tool).is_ok();
+        for tool in list.tools().iter().filter(permitted) {
             let said = sentence(&tool.definition).unwrap_or_default();
             let said = said.replace("*/", "* /");
             let read_only = if Hints::of(&tool.definition).read_only {

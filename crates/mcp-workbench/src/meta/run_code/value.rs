@@ -58,8 +58,10 @@ pub(super) fn value_of(result: &RawJson, call: usize) -> Result<CallValue, Failu
     if let Some(structured) = structured.filter(|it| it.kind() != Kind::Null) {
         return Ok(structured.minified().into());
     }
-    let content = result.member("content").and_then(|it| it.elements());
-    let content = content.unwrap_or_default();
+    let content = result
+        .member("content")
+        .and_then(|it| it.elements())
+        .unwrap_or_default();
     if content.is_empty() {
         return Ok(RawJson::of(&()).into());
     }
@@ -100,17 +102,20 @@ fn is_text(block: &RawJson) -> bool {
 
 /// Returns the text of a result.
 fn text_of(result: &RawJson) -> String {
-    let content = result.member("content").and_then(|it| it.elements());
-    let content = content.unwrap_or_default();
-    let texts = content.iter().filter(|it| is_text(it));
-    let texts = texts.filter_map(|it| Some(it.member("text")?.as_text()?.into_owned()));
+    let content = result
+        .member("content")
+        .and_then(|it| it.elements())
+        .unwrap_or_default();
+    let texts = content
+        .iter()
+        .filter(|it| is_text(it))
+        .filter_map(|it| Some(it.member("text")?.as_text()?.into_owned()));
     texts.collect::<Vec<_>>().join("\n")
 }
 
 /// Returns a part of the content with its reference, and without its bytes, which a script cannot use.
 fn described(block: &RawJson, reference: &str) -> RawJson {
-    let binary = Binary::of(block);
-    let binary = binary.or_else(|| Binary::of(&block.member("resource")?));
+    let binary = Binary::of(block).or_else(|| Binary::of(&block.member("resource")?));
     let Some(binary) = binary else {
         return block
             .minified()

@@ -25,12 +25,25 @@ const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-be
 /// The grant and the type of token of an exchange (RFC 8693).
 const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
+/// The type of an assertion about a user for another authorization server (draft-ietf-oauth-identity-assertion-authz-grant),
+/// and the grant by which that server takes it (RFC 7523).
+const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
+const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /// A token that was issued.
 pub(in crate::oauth) struct IssuedToken {
     pub(in crate::oauth) token: Token,
     /// The scopes, if the response names them. Else they are the requested ones.
     pub(in crate::oauth) scopes: Option<Vec<String>>,
+}
+
+/// The result that an exchange is to have.
+struct Wanted<'a> {
+    /// The type of token.
+    kind: &'static str,
+    audience: Option<&'a str>,
+    /// The scopes beside those of the entry.
+    needed: &'a [String],
 }
 
 /// The proof of who sends a request.
@@ -95,6 +108,20 @@ impl Authority {
         let scopes = unique(scopes).join(" ");
         let form = [("grant_type", "client_credentials"), ("scope", &*scopes)];
         let form = &form[..if scopes.is_empty() { 1 } else { 2 }];
+        self.request_as_entry(form).await
+    }
+
+    /// Gets a token with an assertion about a user that another authorization server has issued.
+    pub(in crate::oauth) async fn by_assertion(
+        &self,
+        assertion: &str,
+    ) -> Result<IssuedToken, SignInError> {
+        let form = [("grant_type", JWT_BEARER), ("assertion", assertion)];
+        self.request_as_entry(&form).await
+    }
+
+    /// Requests a token as the client of the entry, which proves itself by its secret or a signature with its private key.
+    async fn request_as_entry(&self, form: &[(&str, &str)]) -> Result<IssuedToken, SignInError> {
         let settings = self.account.settings();
         let id = settings.client_id.as_deref().unwrap_or_default();
         if let Some(key) = &settings.private_key {
@@ -133,18 +160,61 @@ impl Authority {
         subject: &str,
         needed: &[String],
     ) -> Result<IssuedToken, SignInError> {
-        let settings = self.account.settings();
-        let scopes = [settings.scopes.as_slice(), needed].concat();
-        let scopes = unique(scopes).join(" ");
+        let exchange = self.account.settings().exchange.as_ref();
+        let wanted = Wanted {
+            kind: ACCESS_TOKEN,
+            audience: exchange.and_then(|it| it.audience.as_deref()),
+            needed,
+        };
+        let body = self.exchange_for(client, subject, wanted).await?;
+        let code = OAuthCode::Other;
+        IssuedToken::parse(&body).ok_or(SignInError::NoToken { code })
+    }
+
+    /// Exchanges the token of a user for an assertion about the user that `audience` takes, which is the authorization server of
+    /// the server.
+    pub(in crate::oauth) async fn exchange_for_assertion(
+        &self,
+        client: &AuthClient,
+        subject: &str,
+        audience: &str,
+        needed: &[String],
+    ) -> Result<String, SignInError> {
+        let kinds = "identity_chaining_requested_token_types_supported";
+        if self.metadata().lists(kinds, ID_JAG) == Some(false) {
+            return Err(SignInError::NoAssertions);
+        }
+        let wanted = Wanted {
+            kind: ID_JAG,
+            audience: Some(audience),
+            needed,
+        };
+        let body = self.exchange_for(client, subject, wanted).await?;
+        let body = serde_json::from_slice::<Value>(&body).unwrap_or_default();
+        // Anything else, such as an access token of the issuer, must not be sent to another authorization server.
+        let is_assertion = body["issued_token_type"] == ID_JAG;
+        let assertion = body["access_token"].as_str().filter(|_| is_assertion);
+        assertion
+            .map(str::to_owned)
+            .ok_or(SignInError::NoAssertions)
+    }
+
+    /// Exchanges the token of a user. Returns the response, which is not the token that was sent.
+    async fn exchange_for(
+        &self,
+        client: &AuthClient,
+        subject: &str,
+        wanted: Wanted<'_>,
+    ) -> Result<Vec<u8>, SignInError> {
+        let scopes = &self.account.settings().scopes;
+        let scopes = unique([scopes.as_slice(), wanted.needed].concat()).join(" ");
         let mut form = vec![
             ("grant_type", EXCHANGE),
             ("subject_token", subject),
             ("subject_token_type", ACCESS_TOKEN),
-            ("requested_token_type", ACCESS_TOKEN),
+            ("requested_token_type", wanted.kind),
         ];
-        let exchange = settings.exchange.as_ref();
-        let audience = exchange.and_then(|it| it.audience.as_deref());
-        form.extend(audience.map(|audience| ("audience", audience)));
+        form.extend(wanted.audience.map(|audience| ("audience", audience)));
         if !scopes.is_empty() {
             form.push(("scope", &scopes));
         }
@@ -154,13 +224,14 @@ impl Authority {
             redirect_uri: None,
         };
         let proof = Proof::Client(&client, SecretPlace::Header);
-        let issued = self.request_token(&form, &proof).await?;
-        // A token that comes back unchanged would be the user's own, which no server may get.
-        if issued.token.access == subject {
+        let body = self.request(&form, &proof).await?;
+        // A token that comes back unchanged would be the user's own, which nobody else may get.
+        let issued = serde_json::from_slice::<Value>(&body).unwrap_or_default();
+        if issued["access_token"] == subject {
             let code = OAuthCode::InvalidTarget;
             return Err(SignInError::NoToken { code });
         }
-        Ok(issued)
+        Ok(body)
     }
 
     /// Revokes the token of a record, if the authority can. A failure is ignored, since the record is removed in any
@@ -195,14 +266,24 @@ impl Authority {
         form: &[(&str, &str)],
         proof: &Proof<'_>,
     ) -> Result<IssuedToken, SignInError> {
+        let body = self.request(form, proof).await?;
+        let code = OAuthCode::Other;
+        IssuedToken::parse(&body).ok_or(SignInError::NoToken { code })
+    }
+
+    /// Sends a form to the token endpoint. Returns the body of its response.
+    async fn request(
+        &self,
+        form: &[(&str, &str)],
+        proof: &Proof<'_>,
+    ) -> Result<Vec<u8>, SignInError> {
         let mut form = form.to_vec();
         form.push(("resource", &self.found.resource));
         let response = self.send(self.token_endpoint(), &form, proof).await?;
-        if let Some(code) = refusal(&response) {
-            return Err(SignInError::NoToken { code });
+        match refusal(&response) {
+            Some(code) => Err(SignInError::NoToken { code }),
+            None => Ok(response.into_body()),
         }
-        let code = OAuthCode::Other;
-        IssuedToken::parse(response.body()).ok_or(SignInError::NoToken { code })
     }
 
     async fn send(

@@ -8,7 +8,7 @@ use crate::config::ClientClaims;
 
 /// The holder of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Subject<'a> {
+pub(super) enum TokenSubject<'a> {
     User(&'a str),
     /// A client of the authorization server that acts for itself. Not every authorization server gives it a subject.
     Program(&'a str),
@@ -23,13 +23,13 @@ impl Claims {
     }
 
     /// Returns the user that the token is for, or the program if it acts for itself.
-    pub(super) fn subject(&self) -> Option<Subject<'_>> {
+    pub(super) fn subject(&self) -> Option<TokenSubject<'_>> {
         let text = |name| self.0.get(name).and_then(Value::as_str);
         let subject = match self.0.get("sub") {
-            Some(_) => Subject::User(text("sub")?),
-            None => Subject::Program(text("client_id")?),
+            Some(_) => TokenSubject::User(text("sub")?),
+            None => TokenSubject::Program(text("client_id")?),
         };
-        let (Subject::User(name) | Subject::Program(name)) = subject;
+        let (TokenSubject::User(name) | TokenSubject::Program(name)) = subject;
         (!name.is_empty()).then_some(subject)
     }
 
@@ -39,15 +39,15 @@ impl Claims {
         self.0.contains_key("cnf")
     }
 
-    /// Returns those scopes that the token does not have.
-    pub(super) fn missing(&self, scopes: &[String]) -> Vec<String> {
+    /// Returns whether the token has all of these scopes.
+    pub(super) fn have(&self, scopes: &[String]) -> bool {
         let has = |scope: &String| {
             let claims = ["scope", "scp"].into_iter();
             claims
                 .filter_map(|claim| self.0.get(claim))
                 .any(|value| has_scope(value, scope))
         };
-        scopes.iter().filter(|it| !has(it)).cloned().collect()
+        scopes.iter().all(has)
     }
 
     /// Returns true if a claim has a value, or is a list that contains it.
@@ -80,9 +80,10 @@ impl Claims {
         };
         let found = clients.iter().find(|(_, wanted)| is_theirs(wanted));
         let (name, wanted) = found.ok_or(TokenRefusal::NoClient)?;
-        match self.missing(&wanted.scopes) {
-            missing if missing.is_empty() => Ok(Some(name.clone())),
-            missing => Err(TokenRefusal::MissingScopes(missing)),
+        if self.have(&wanted.scopes) {
+            Ok(Some(name.clone()))
+        } else {
+            Err(TokenRefusal::MissingScopes(wanted.scopes.clone()))
         }
     }
 }
@@ -124,9 +125,9 @@ mod tests {
         for (value, expected) in [
             (
                 json!({"sub": "ada", "client_id": "x"}),
-                Some(Subject::User("ada")),
+                Some(TokenSubject::User("ada")),
             ),
-            (json!({"client_id": "x"}), Some(Subject::Program("x"))),
+            (json!({"client_id": "x"}), Some(TokenSubject::Program("x"))),
             (json!({"sub": "", "client_id": "x"}), None),
             (json!({"sub": 1, "client_id": "x"}), None),
             (json!({}), None),
@@ -143,10 +144,12 @@ mod tests {
             json!({"scp": ["read", "write"]}),
         ] {
             let claims = claims(value);
-            let wanted = ["write".to_owned(), "admin".to_owned(), "rea".to_owned()];
-            assert_eq!(claims.missing(&wanted), ["admin", "rea"]);
+            assert!(claims.have(&["write".to_owned(), "read".to_owned()]));
+            assert!(!claims.have(&["write".to_owned(), "admin".to_owned()]));
+            assert!(!claims.have(&["rea".to_owned()]));
         }
-        assert_eq!(claims(json!({})).missing(&["x".into()]), ["x"]);
+        assert!(!claims(json!({})).have(&["x".into()]));
+        assert!(claims(json!({})).have(&[]));
     }
 
     #[test]

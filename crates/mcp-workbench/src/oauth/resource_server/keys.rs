@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 const MAX_KEYS: usize = 100;
 
 /// A key of the authorization server.
-pub(super) struct Key {
+pub(super) struct IssuerKey {
     id: Option<String>,
     algorithm: Option<String>,
     pub(super) public: DecodingKey,
@@ -34,7 +34,7 @@ pub(super) struct Key {
 
 /// The keys, and the time at which they were fetched.
 pub(super) struct KeySet {
-    keys: Vec<Key>,
+    keys: Vec<IssuerKey>,
     fetched_at: Instant,
 }
 
@@ -42,21 +42,24 @@ impl KeySet {
     /// Reads a document with keys. Keys of a kind that is not supported are left out.
     fn parse(document: &[u8]) -> Option<Self> {
         let document: Value = serde_json::from_slice(document).ok()?;
-        let keys = document.get("keys")?.as_array()?.iter();
-        let keys = keys.filter_map(|it| serde_json::from_value::<Jwk>(it.clone()).ok());
-        let keys = keys.filter_map(|jwk| {
-            let is_for_signatures = !matches!(
-                jwk.common.public_key_use,
-                Some(PublicKeyUse::Encryption | PublicKeyUse::Other(_))
-            );
-            Some(Key {
-                public: DecodingKey::from_jwk(&jwk)
-                    .ok()
-                    .filter(|_| is_for_signatures)?,
-                id: jwk.common.key_id,
-                algorithm: jwk.common.key_algorithm.map(|it| it.to_string()),
-            })
-        });
+        let keys = document
+            .get("keys")?
+            .as_array()?
+            .iter()
+            .filter_map(|it| serde_json::from_value::<Jwk>(it.clone()).ok())
+            .filter_map(|jwk| {
+                let is_for_signatures = !matches!(
+                    jwk.common.public_key_use,
+                    Some(PublicKeyUse::Encryption | PublicKeyUse::Other(_))
+                );
+                Some(IssuerKey {
+                    public: DecodingKey::from_jwk(&jwk)
+                        .ok()
+                        .filter(|_| is_for_signatures)?,
+                    id: jwk.common.key_id,
+                    algorithm: jwk.common.key_algorithm.map(|it| it.to_string()),
+                })
+            });
         Some(Self {
             keys: keys.take(MAX_KEYS).collect(),
             fetched_at: Instant::now(),
@@ -68,7 +71,7 @@ impl KeySet {
         &'a self,
         id: Option<&'a str>,
         algorithm: Algorithm,
-    ) -> impl Iterator<Item = &'a Key> {
+    ) -> impl Iterator<Item = &'a IssuerKey> {
         let name = format!("{algorithm:?}");
         self.keys.iter().filter(move |key| {
             let has_id = id.is_none() || key.id.as_deref() == id;

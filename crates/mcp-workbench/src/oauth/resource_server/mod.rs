@@ -22,7 +22,7 @@ use crate::{
     config::{Auth, ClientClaims, TokenAlgorithm},
     sha256::Sha256,
 };
-use claims::{Claims, Subject};
+use claims::{Claims, TokenSubject};
 use introspection::Introspector;
 use keys::{KeyOwner, KeySet, Keys};
 
@@ -50,7 +50,9 @@ pub(crate) enum TokenRefusal {
     /// It is malformed, not the issuer's, not for us, or expired.
     #[error("invalid token")]
     Invalid,
-    #[error("the token lacks the scope {}", .0.join(" "))]
+    /// It lacks one of the scopes that it needs, which are all named: a client that asks for a single one may get a token
+    /// without the others.
+    #[error("the token needs the scopes {}", .0.join(" "))]
     MissingScopes(Vec<String>),
     #[error("no client of the configuration has the claims of this token")]
     NoClient,
@@ -129,15 +131,14 @@ impl ResourceServer {
             return Err(TokenRefusal::Invalid);
         }
         let subject = claims.subject().ok_or(TokenRefusal::Invalid)?;
-        let missing = claims.missing(&self.auth.scopes);
-        if !missing.is_empty() {
-            return Err(TokenRefusal::MissingScopes(missing));
+        if !claims.have(&self.auth.scopes) {
+            return Err(TokenRefusal::MissingScopes(self.auth.scopes.clone()));
         }
         let client = claims.client(&self.clients)?;
         let name = client.as_ref().map(ClientName::as_str);
         let (kind, subject) = match subject {
-            Subject::User(name) => ("user", name),
-            Subject::Program(name) => ("program", name),
+            TokenSubject::User(name) => ("user", name),
+            TokenSubject::Program(name) => ("program", name),
         };
         let identity = json!([self.auth.issuer, kind, subject, name]).to_string();
         let mut digest = [0; 16];
@@ -244,8 +245,10 @@ impl Issuer {
     /// Returns an address from the metadata of the authorization server.
     async fn endpoint(&self, name: &str) -> Result<Url, SignInError> {
         let metadata = discovery::metadata(&self.fetcher).await?;
-        let url = metadata.text(name).and_then(|it| Url::parse(it).ok());
-        let url = url.ok_or(SignInError::Metadata)?;
+        let url = metadata
+            .text(name)
+            .and_then(|it| Url::parse(it).ok())
+            .ok_or(SignInError::Metadata)?;
         self.fetcher.check(&url)?;
         Ok(url)
     }

@@ -242,7 +242,7 @@ async fn an_algorithm_that_is_not_allowed_is_refused() {
 }
 
 #[tokio::test]
-async fn scopes_that_are_missing_are_named() {
+async fn all_needed_scopes_are_named_if_one_is_missing() {
     let (server, issuer) = resource_server(|auth| {
         auth.scopes = vec!["tools".into(), "more".into()];
     })
@@ -253,7 +253,10 @@ async fn scopes_that_are_missing_are_named() {
     let refused = server.check(&issuer_keys().token(&header(), &claims)).await;
     assert_eq!(
         refused,
-        Err(TokenRefusal::MissingScopes(vec!["more".into()]))
+        Err(TokenRefusal::MissingScopes(vec![
+            "tools".into(),
+            "more".into()
+        ]))
     );
 }
 

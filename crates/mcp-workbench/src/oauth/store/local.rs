@@ -32,9 +32,9 @@ const MOST_BYTES: usize = 256 * 1024;
 
 /// The place of one record on this machine. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(in crate::oauth) struct LocalRecord(Arc<Place>);
+pub(in crate::oauth) struct LocalRecord(Arc<RecordPath>);
 
-struct Place {
+struct RecordPath {
     folder: PathBuf,
     /// The identifier of the account.
     key: String,
@@ -42,9 +42,9 @@ struct Place {
     sealer: Option<Sealer>,
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for RecordPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place")
+        f.debug_struct("RecordPath")
             .field("folder", &self.folder)
             .field("key", &self.key)
             .finish_non_exhaustive()
@@ -53,7 +53,7 @@ impl fmt::Debug for Place {
 
 impl LocalRecord {
     pub(super) fn new(state: &Path, key: String) -> Self {
-        Self(Arc::new(Place {
+        Self(Arc::new(RecordPath {
             folder: state.join(FOLDER),
             key,
             sealer: None,
@@ -62,7 +62,7 @@ impl LocalRecord {
 
     /// Returns the place of a user's record for a server.
     pub(super) fn of_user(state: &Path, server: &str, key: String, sealer: &Sealer) -> Self {
-        Self(Arc::new(Place {
+        Self(Arc::new(RecordPath {
             folder: user_folder(state, server),
             key,
             sealer: Some(sealer.clone()),

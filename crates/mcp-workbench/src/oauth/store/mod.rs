@@ -199,7 +199,7 @@ impl RecordLock {
             && let Err(error) = lock.release().await
         {
             tracing::debug!(
-                "failed to release the lock of a sign-in, which ends by itself: {error}"
+                "failed to release the lock of a sign-in; it expires by itself: {error}"
             );
         }
     }

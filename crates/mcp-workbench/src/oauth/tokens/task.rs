@@ -89,6 +89,7 @@ impl TokenTask {
     ) {
         let over = async {
             end.cancelled().await;
+            // A refresh that has begun may finish: a used refresh token without its successor ends the sign-in.
             sleep(GRACE).await;
         };
         let work = async {
@@ -157,6 +158,7 @@ impl TokenTask {
         self.check_trouble()?;
         let is_replacement =
             |(it, at): &(Bearer, Instant)| Some(it) == refused && at.elapsed() < SOON;
+        // The server refuses even a new token. Refreshing again would go on without end.
         if self.replacement.as_ref().is_some_and(is_replacement) {
             return Err(SignedOut::Refused.into());
         }
@@ -202,7 +204,7 @@ impl TokenTask {
         let renewed = match self.account.way() {
             TokenWay::Person => self.refresh(want).await,
             TokenWay::Credentials => self.get_by_credentials(want).await,
-            TokenWay::Exchange => self.get_by_exchange().await,
+            TokenWay::Exchange => self.get_by_exchange(want).await,
         };
         match &renewed {
             Ok(()) => {
@@ -227,6 +229,7 @@ impl TokenTask {
             Some(store) => store.lock().await.map_err(SignInError::from)?,
             None => None,
         };
+        // One refresh at a time: many servers revoke a sign-in whose refresh token is used twice.
         let refreshed = self.refresh_locked(want).await;
         release(lock).await;
         refreshed
@@ -273,6 +276,7 @@ impl TokenTask {
         if self.reload().await.map_err(SignInError::from)? {
             return Ok(());
         }
+        // The access token may still be valid although it cannot be refreshed, and is used until it expires.
         let is_good = self.good().is_some() && matches!(want, Want::New);
         match &mut record.token {
             Some(token) if is_good => token.refresh = None,
@@ -300,19 +304,31 @@ impl TokenTask {
     }
 
     /// Exchanges the token that the user's client has sent last. The user's token is sent to the authorization server that
-    /// issued it, and to nobody else.
-    async fn get_by_exchange(&mut self) -> Result<(), TokenFault> {
-        let CredentialOwner::User(user) = self.account.owner() else {
+    /// issued it, and to nobody else. If the entry trusts another one, that one gets an assertion about the user.
+    async fn get_by_exchange(&mut self, want: Want<'_>) -> Result<(), TokenFault> {
+        let account = self.account.clone();
+        let CredentialOwner::User(user) = account.owner() else {
             return Err(SignedOut::Never.into());
         };
         let subject = user.token().ok_or(SignedOut::Never)?;
-        let auth = self.account.auth().ok_or(SignedOut::Never)?;
+        let auth = account.auth().ok_or(SignedOut::Never)?;
         let client = auth.client.as_ref().ok_or(SignedOut::Never)?;
-        let resource = self.account.url().as_str();
-        let authority = Authority::of_users(&self.account, auth, resource).await?;
-        let issued = authority.exchange_token(client, &subject, &self.needed);
-        let issued = issued.await?;
-        let record = self.record_of_credentials(Some(auth.issuer.clone()));
+        let resource = account.url().as_str();
+        let issuer = Authority::of_users(&account, auth, resource).await?;
+        let other = account.settings().issuer.as_deref();
+        let (named, issued) = match other.filter(|other| *other != auth.issuer) {
+            None => {
+                let exchange = issuer.exchange_token(client, &subject, &self.needed);
+                (auth.issuer.as_str(), exchange.await?)
+            }
+            Some(other) => {
+                self.find(want, None).await?;
+                let (authority, _) = self.authority.as_ref().ok_or(SignedOut::Ended)?;
+                let exchange = issuer.exchange_for_assertion(client, &subject, other, &self.needed);
+                (other, authority.by_assertion(&exchange.await?).await?)
+            }
+        };
+        let record = self.record_of_credentials(Some(named.to_owned()));
         self.use_record(Some(renewed(record, issued)));
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::{
 use rawjson::RawJson;
 
 use super::{finding::excerpt, tree::Tree};
-use crate::visible::{revealed, skeleton, told_apart};
+use crate::visible::{revealed, skeleton, with_lookalikes_numbered};
 
 /// The length from which a name of several words counts as distinctive.
 const MIN_DISTINCTIVE_LENGTH: usize = 8;
@@ -63,7 +63,7 @@ impl fmt::Display for CrossFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |name: &str| {
             let shown = match self.problem {
-                CrossProblem::Lookalike => told_apart(name),
+                CrossProblem::Lookalike => with_lookalikes_numbered(name),
                 CrossProblem::Copy | CrossProblem::Mention => revealed(name).into_owned(),
             };
             excerpt(&shown, NAME_LENGTH)

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::{LONG_TEXT, MAX_DEFINITION_BYTES, MAX_EXPANDED, MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS};
-use crate::visible::{revealed, told_apart};
+use crate::visible::{revealed, with_lookalikes_numbered};
 
 /// The number of characters of a location that are shown.
 const PLACE_LENGTH: usize = 120;
@@ -272,7 +272,7 @@ impl fmt::Display for Problem {
             Self::MixedScripts { word } => write!(
                 f,
                 "letters of another alphabet that look the same, '{}'",
-                excerpt(&told_apart(word), EXCERPT_LENGTH)
+                excerpt(&with_lookalikes_numbered(word), EXCERPT_LENGTH)
             ),
             Self::ReservedName => f.write_str("the name of a meta-tool of the workbench"),
         }

@@ -97,7 +97,7 @@ struct References {
 
 impl References {
     fn of(tree: &Tree, root: usize, parts: &[usize]) -> Self {
-        let names = Names::of(tree, root, parts);
+        let names = PartNames::of(tree, root, parts);
         let mut references = Self {
             resolved: HashMap::new(),
             unresolved: Vec::new(),
@@ -119,7 +119,7 @@ impl References {
 }
 
 /// The names of the parts of a schema.
-struct Names<'a> {
+struct PartNames<'a> {
     root: usize,
     /// By object and key.
     members: HashMap<(usize, &'a str), usize>,
@@ -129,7 +129,7 @@ struct Names<'a> {
     anchors: HashMap<&'a str, usize>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> PartNames<'a> {
     fn of(tree: &'a Tree, root: usize, parts: &[usize]) -> Self {
         let (mut ids, mut anchors) = (HashMap::new(), HashMap::new());
         let mut members = HashMap::new();

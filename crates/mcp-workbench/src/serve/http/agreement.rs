@@ -97,8 +97,8 @@ impl<'a> PostedRequest<'a> {
 /// Checks the headers and members that every request without a session must have.
 pub(super) fn check(headers: &HeaderMap, posted: &PostedRequest<'_>) -> Result<(), Disagreement> {
     let request = posted.request;
-    let meta = RequestMeta::of_request(request.params.as_ref(), posted.outline);
-    let mut meta = meta.unwrap_or_default();
+    let mut meta =
+        RequestMeta::of_request(request.params.as_ref(), posted.outline).unwrap_or_default();
     check_version(headers, &meta)?;
     let said = meta.take_modern()?;
     if said
@@ -124,8 +124,8 @@ pub(super) fn check_parameters(
     // Invalid marks are ignored.
     let marked = ParameterHeader::all_in(schema).unwrap_or_default();
     for parameter in marked {
-        let arguments = sole(params, "arguments", &parameter.header)?;
-        let arguments = arguments.unwrap_or_else(|| ObjectText::new().finish());
+        let arguments = sole(params, "arguments", &parameter.header)?
+            .unwrap_or_else(|| ObjectText::new().finish());
         let given = only(headers, &parameter.header)?;
         if !parameter.agrees(given, &arguments) {
             return Err(match given {
@@ -139,8 +139,8 @@ pub(super) fn check_parameters(
 
 /// Checks the revision. Members that the body lacks are checked later.
 fn check_version(headers: &HeaderMap, meta: &RequestMeta) -> Result<(), Disagreement> {
-    let named = only(headers, PROTOCOL_VERSION)?;
-    let named = named.ok_or_else(|| Disagreement::Missing(PROTOCOL_VERSION.to_owned()))?;
+    let named = only(headers, PROTOCOL_VERSION)?
+        .ok_or_else(|| Disagreement::Missing(PROTOCOL_VERSION.to_owned()))?;
     let in_body = meta.version().and_then(RawJson::as_text);
     if in_body.is_some_and(|version| version != named) {
         return Err(Disagreement::Contradicts(PROTOCOL_VERSION.to_owned()));

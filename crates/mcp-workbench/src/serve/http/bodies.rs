@@ -170,6 +170,15 @@ pub(super) fn lone_event(frame: Frame) -> Bytes {
     text.freeze()
 }
 
+/// Returns the text of a message that another replica has made as an event.
+pub(super) fn event_text(id: &str, message: &Bytes) -> Bytes {
+    let line = without_line_ends(message.slice(..message.trim_ascii_end().len()));
+    let mut text = BytesMut::from(format!("id: {id}\ndata: ").as_bytes());
+    text.put(line);
+    text.put(&b"\n\n"[..]);
+    text.freeze()
+}
+
 /// Returns a message as an event. An event is one line, so line ends between the tokens of the JSON are replaced.
 fn event(id: Option<String>, frame: Frame) -> VecDeque<Bytes> {
     let mut text = frame.into_parts();

@@ -115,8 +115,11 @@ impl BrowserPages<'_> {
         let place = journey.place();
         let failed = |error| (place.clone(), error);
         let Some(user) = journey.user().cloned() else {
-            let token = self.users.identify(journey, &redirected).await;
-            let token = token.map_err(failed)?;
+            let token = self
+                .users
+                .identify(journey, &redirected)
+                .await
+                .map_err(failed)?;
             let Ok(user) = self.resource_server.check(&token).await else {
                 return Ok(Reaction::Say(Outcome::NoAccess));
             };
@@ -150,8 +153,11 @@ impl BrowserPages<'_> {
 
 /// Returns all cookies of a request.
 fn cookies(headers: &HeaderMap) -> String {
-    let cookies = headers.get_all(header::COOKIE).iter();
-    let cookies: Vec<&str> = cookies.filter_map(|it| it.to_str().ok()).collect();
+    let cookies: Vec<&str> = headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|it| it.to_str().ok())
+        .collect();
     cookies.join("; ")
 }
 

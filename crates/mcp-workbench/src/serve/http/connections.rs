@@ -18,26 +18,26 @@ use crate::sync::lock;
 
 /// All open connections of a listener.
 pub(super) struct Connections {
-    table: Mutex<Table>,
+    table: Mutex<ConnectionTable>,
     /// The moment that the clocks of all connections count from.
     epoch: Instant,
 }
 
 #[derive(Default)]
-struct Table {
+struct ConnectionTable {
     /// Counts connections, so that older ones have smaller numbers.
     newest: u64,
-    guests: BTreeMap<u64, Entry>,
-    admitted: BTreeMap<u64, Entry>,
+    guests: BTreeMap<u64, ConnectionEntry>,
+    admitted: BTreeMap<u64, ConnectionEntry>,
 }
 
-struct Entry {
+struct ConnectionEntry {
     turns: Turns,
     /// The task of the connection, once it is spawned.
     task: Option<AbortHandle>,
 }
 
-impl Entry {
+impl ConnectionEntry {
     /// Closes the connection. Its task is dropped at the point where it waits.
     fn close(self) {
         if let Some(task) = self.task {
@@ -46,15 +46,16 @@ impl Entry {
     }
 }
 
-impl Table {
+impl ConnectionTable {
     /// Closes the admitted connection that has waited longest for its client to send a request. Returns false if there
     /// is none.
     fn close_idlest(&mut self) -> bool {
         let idle = self.admitted.iter().filter(|(_, it)| it.turns.is_clients());
-        let idlest = idle.min_by_key(|(_, entry)| entry.turns.waiting_since());
-        let idlest = idlest.map(|(number, _)| *number);
+        let idlest = idle
+            .min_by_key(|(_, entry)| entry.turns.waiting_since())
+            .map(|(number, _)| *number);
         let closed = idlest.and_then(|number| self.admitted.remove(&number));
-        closed.map(Entry::close).is_some()
+        closed.map(ConnectionEntry::close).is_some()
     }
 }
 
@@ -78,7 +79,7 @@ impl Connections {
         table.newest += 1;
         let number = table.newest;
         let turns = Turns::new(self.epoch);
-        let entry = Entry {
+        let entry = ConnectionEntry {
             turns: turns.clone(),
             task: None,
         };
@@ -104,7 +105,7 @@ impl Connections {
         let table = self.table();
         let all = table.guests.iter().chain(&table.admitted);
         let stalled = all.filter(|(_, entry)| entry.turns.unread() > 0);
-        let droppable = stalled.map(|(number, Entry { turns, .. })| StoredBytes {
+        let droppable = stalled.map(|(number, ConnectionEntry { turns, .. })| StoredBytes {
             rank: Rank::Unread,
             since: self.epoch + Duration::from_micros(turns.waiting_since()),
             bytes: turns.unread(),
@@ -121,7 +122,7 @@ impl Connections {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, ConnectionTable> {
         lock(&self.table)
     }
 }

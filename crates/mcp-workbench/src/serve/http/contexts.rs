@@ -4,14 +4,20 @@ use std::{sync::Arc, time::Duration};
 
 use ident::ClientName;
 use indexmap::IndexMap;
+use rawjson::RawJson;
 use url::Url;
 
-use super::{guard::Sender, refusal::Refusal, user_contexts::UserContexts};
+use super::{
+    extension_contexts::ExtensionContexts, guard::Sender, refusal::Refusal,
+    user_contexts::UserContexts,
+};
 use crate::{
-    call::Principal,
+    call::{ClientCapabilities, Principal},
     config::Limits,
+    downstream::Phase,
+    metrics::Gauge,
     serve::{ClientLocation, ServeContext},
-    workbench::Workbench,
+    workbench::{OwnServer, Workbench, own_servers},
 };
 
 /// Returns the workbenches of clients that another part of the process serves.
@@ -46,6 +52,8 @@ pub(super) struct Contexts {
     others: Option<OtherWorkbenches>,
     /// Those of users with credentials of their own.
     users: UserContexts,
+    /// Those of clients that declare extensions, beside all of these.
+    extensions: ExtensionContexts,
 }
 
 impl Contexts {
@@ -57,13 +65,16 @@ impl Contexts {
         session_timeout: Duration,
     ) -> Self {
         let everybody = ServeContext::at(workbenches.everybody, location, address);
-        let clients = workbenches.clients.into_iter();
-        let clients = clients.map(|(name, workbench)| (name, everybody.beside(workbench)));
+        let clients = workbenches
+            .clients
+            .into_iter()
+            .map(|(name, workbench)| (name, everybody.beside(workbench)));
         Self {
             clients: clients.collect(),
             others: workbenches.others,
             everybody,
             users: UserContexts::new(session_timeout),
+            extensions: ExtensionContexts::new(session_timeout),
         }
     }
 
@@ -89,6 +100,20 @@ impl Contexts {
                 }
             }
         })
+    }
+
+    /// Returns the context of a client of `base` that declares these capabilities. `is_used` says whether somebody uses a workbench.
+    pub(super) fn with_extensions(
+        &self,
+        base: ServeContext,
+        declared: Option<RawJson>,
+        principal: Principal,
+        is_used: impl Fn(&Arc<Workbench>) -> bool,
+    ) -> Result<ServeContext, Refusal> {
+        match ClientCapabilities::of(declared).extension_set() {
+            Some(set) => self.extensions.of(&base, set, principal, is_used),
+            None => Ok(base),
+        }
     }
 
     /// Returns the limits of a sender, as the configuration has them now.
@@ -117,9 +142,14 @@ impl Contexts {
         }
     }
 
-    /// Ends what was kept for users who were idle for too long.
-    pub(super) fn sweep(&self, is_busy: impl Fn(Principal) -> bool) {
+    /// Ends what was kept for users and for sets of extensions that were idle for too long.
+    pub(super) fn sweep(
+        &self,
+        is_busy: impl Fn(Principal) -> bool,
+        is_used: impl Fn(&Arc<Workbench>) -> bool,
+    ) {
         self.users.sweep(is_busy);
+        self.extensions.sweep(is_used);
     }
 
     fn of_client(&self, client: Option<&ClientName>) -> &ServeContext {
@@ -136,8 +166,27 @@ impl Contexts {
         &self.everybody
     }
 
+    /// Returns whether each server of the process runs, as metrics.
+    pub(super) fn gauges(&self) -> Vec<Gauge> {
+        let servers = own_servers(&self.shown()).into_iter();
+        let gauges = servers.map(|OwnServer { client, server }| {
+            let client = client.map(|name| ("client", name.to_string()));
+            let place = [
+                ("toolbox", server.identifier().toolbox.to_string()),
+                ("server", server.identifier().server.to_string()),
+            ];
+            Gauge {
+                name: "mcp_workbench_server_up",
+                help: "Whether a server runs.",
+                labels: place.into_iter().chain(client).collect(),
+                value: server.inspect(|status| u64::from(matches!(status.phase, Phase::Up))),
+            }
+        });
+        gauges.collect()
+    }
+
     /// Returns all workbenches of the process, that of everybody first.
-    pub(super) fn shown(&self) -> Vec<Arc<Workbench>> {
+    fn shown(&self) -> Vec<Arc<Workbench>> {
         let others = self.others.as_ref().map(|others| others());
         let own = self.workbenches().into_iter();
         own.chain(others.into_iter().flatten()).collect()

@@ -5,47 +5,45 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::{HeaderMap, Method, Request, StatusCode, body::Incoming, header::HeaderValue};
 use rawjson::RawJson;
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::sync::Semaphore;
 
 use super::{
     ENDPOINT_PATH, METRICS_PATH,
-    bodies::{EventBody, Opening, PartsBody, event_response, lone_event, without_line_ends},
+    bodies::without_line_ends,
     contexts::Contexts,
+    event_streams::{answer, resume, standalone},
     forward,
     guard::Sender,
-    headers::{self, EVENT_STREAM, JSON, LastEvent, NamedRevision},
-    limits::FIRST_MESSAGE_TIMEOUT,
-    owners::{
-        Forwarder, Posting, about, asked_elsewhere, forward_to, lost_answer, parked_elsewhere,
-    },
+    headers::{self, EVENT_STREAM, JSON, NamedRevision},
+    limits::{FIRST_MESSAGE_TIMEOUT, REPLICA_FIRST_MESSAGE_TIMEOUT},
+    owners::{Forwarder, Posting, about, asked_elsewhere, forward_to, parked_elsewhere},
     quotas::{Exceeded, InFlight, Quotas, take_shared},
     refusal::Refusal,
     request_body,
     response::{self, Response, empty},
+    sealed_session::SealedSession,
     sessions::{Session, Sessions},
     stateless::{Stateless, StatelessRequest},
-    streams::{Attachment, EventStream, FirstMessage, STANDALONE, Streams},
+    streams::Streams,
     unread::UnreadBudget,
     wait_timer::WaitTimer,
 };
 use crate::{
     call::Principal,
     config::Limits,
-    downstream::Phase,
-    era,
-    metrics::{CONTENT_TYPE, Gauge, Metrics},
-    seal::SealPurpose,
+    era::{self, RequestMeta},
+    metrics::{CONTENT_TYPE, Metrics},
     serve::{
         ServeContext,
         batch::{self, ReplyPlace},
         connection::Connection,
         modern,
         output::ClientOutput,
-        replica::{Place, Replica},
+        replica::Replica,
         unreadable::refusal_frame,
     },
     wire::{CallOutline, Message},
-    workbench::{OwnServer, own_servers},
+    workbench::Workbench,
 };
 
 pub(super) struct Endpoint {
@@ -149,16 +147,18 @@ impl Endpoint {
         Ok(response)
     }
 
-    /// Returns the context of a sender.
-    fn context(&self, sender: &Sender) -> Result<ServeContext, Refusal> {
-        self.contexts
-            .of(sender, |principal| self.is_busy(principal))
+    /// Returns the context of a sender that declares these capabilities.
+    fn context(&self, sender: &Sender, declared: Option<RawJson>) -> Result<ServeContext, Refusal> {
+        let contexts = &self.contexts;
+        let base = contexts.of(sender, |principal| self.is_busy(principal))?;
+        contexts.with_extensions(base, declared, sender.principal(), |it| self.is_used(it))
     }
 
     /// Ends what was kept for clients that were idle for too long.
     pub(super) fn sweep(&self) {
         self.sessions.sweep();
-        self.contexts.sweep(|principal| self.is_busy(principal));
+        self.contexts
+            .sweep(|principal| self.is_busy(principal), |it| self.is_used(it));
     }
 
     /// Returns whether a principal has a session or a running request.
@@ -166,33 +166,27 @@ impl Endpoint {
         self.sessions.has(principal) || self.stateless.has(principal)
     }
 
+    /// Returns whether a workbench has a session or a running request.
+    fn is_used(&self, workbench: &Arc<Workbench>) -> bool {
+        let is_its = |it: &Connection| Arc::ptr_eq(it.workbench(), workbench);
+        self.sessions.all().iter().any(|it| is_its(&it.connection))
+            || self.stateless.all().iter().any(|it| is_its(it))
+    }
+
     /// Returns the metrics for Prometheus.
     pub(super) fn metrics(&self) -> Response {
-        let workbenches = self.contexts.shown();
-        let gauges = own_servers(&workbenches)
-            .into_iter()
-            .map(|OwnServer { client, server }| {
-                let client = client.map(|name| ("client", name.to_string()));
-                let place = [
-                    ("toolbox", server.identifier().toolbox.to_string()),
-                    ("server", server.identifier().server.to_string()),
-                ];
-                Gauge {
-                    name: "mcp_workbench_server_up",
-                    help: "Whether a server runs.",
-                    labels: place.into_iter().chain(client).collect(),
-                    value: server.inspect(|status| u64::from(matches!(status.phase, Phase::Up))),
-                }
-            });
-        let gauges: Vec<Gauge> = gauges.collect();
-        let text = self.metrics.text(workbenches[0].observed(), &gauges);
+        let observed = self.contexts.everybody().workbench.observed();
+        let text = self.metrics.text(observed, &self.contexts.gauges());
         response::typed(CONTENT_TYPE, text)
     }
 
     /// Returns a client with a request that runs.
     pub(super) fn running(&self) -> Option<Arc<Connection>> {
-        let sessions = self.sessions.all().into_iter();
-        let sessions = sessions.map(|session| Arc::clone(&session.connection));
+        let sessions = self
+            .sessions
+            .all()
+            .into_iter()
+            .map(|session| Arc::clone(&session.connection));
         let mut all = sessions.chain(self.stateless.all());
         all.find(|connection| connection.in_flight().count() > 0)
     }
@@ -232,14 +226,16 @@ async fn take_post(
     headers::check_content_type(headers)?;
     headers::check_accept(headers, &[JSON, EVENT_STREAM])?;
     let revision = headers::named_revision(headers);
+    // Before the body is read, so that a request to an unknown session costs no memory.
     let session = find_posted(endpoint, caller, revision)?;
     let body = request_body::read(headers, body, &endpoint.body_room, &caller.waits.body).await?;
     let body = body.bytes.clone();
     forward::check_body(endpoint.replica.sealer(), headers, &body)?;
     let size = body.len();
     let posted = Posted::of(&body, session.as_deref())?;
-    let in_flight = admit(endpoint, caller, posted.requests(), size).await;
-    let in_flight = in_flight.map_err(Refusal::Limited)?;
+    let in_flight = admit(endpoint, caller, posted.requests(), size)
+        .await
+        .map_err(Refusal::Limited)?;
     let cost = Cost { size, in_flight };
     match (session, posted) {
         (session, Posted::Message(message, outline))
@@ -253,6 +249,7 @@ async fn take_post(
             };
             take_stateless(endpoint, caller, message).await
         }
+        // After the check for stateless messages, which may name a session that does not count.
         (Some(_), _) if revision == NamedRevision::Other => Err(Refusal::UnknownRevision),
         (Some(session), posted) => {
             if let Posted::Message(Message::Response(answer), _) = &posted
@@ -297,11 +294,15 @@ fn find_or_continue(
     id: &str,
 ) -> Result<Arc<Session>, Refusal> {
     let found = endpoint.sessions.find(id, caller.principal);
+    // A sealed id stays valid for ever, so a session that its client has ended must not come back.
     if found.is_ok() || endpoint.sessions.has_ended(id) {
         return found;
     }
-    let context = endpoint.context(caller.sender)?;
-    let continued = Session::continued(context, caller.principal, &endpoint.unread, id);
+    let sealed = SealedSession::open_at(&endpoint.replica, id, caller.principal);
+    let sealed = sealed.ok_or(Refusal::UnknownSession)?;
+    let context = endpoint.context(caller.sender, sealed.initialize.member("capabilities"))?;
+    let (principal, unread) = (caller.principal, &endpoint.unread);
+    let continued = Session::continued(context, principal, unread, id, sealed);
     let session = continued.ok_or(Refusal::UnknownSession)?;
     endpoint.sessions.add(&session)?;
     Ok(session)
@@ -350,16 +351,25 @@ async fn take_stateless(
                     return Ok(taken);
                 }
             }
-            let (stateless, context) = (&endpoint.stateless, endpoint.context(caller.sender)?);
+            let declared = RequestMeta::declared(request.params.as_ref(), &outline);
+            let context = endpoint.context(caller.sender, declared)?;
             let request = StatelessRequest {
                 request,
                 outline,
                 size: cost.size,
                 in_flight: cost.in_flight,
             };
-            let exchange =
-                stateless.begin_request(&context, caller.principal, caller.headers, request)?;
-            Ok(exchange.answer(&caller.waits.first_message).await)
+            let (principal, headers) = (caller.principal, caller.headers);
+            let stateless = &endpoint.stateless;
+            let exchange = stateless.begin_request(&context, principal, headers, request)?;
+            // A replica waits for the response to a request that it forwards for a short time only.
+            let is_forwarded = forward::is_forwarded(headers);
+            let time = if endpoint.replica.has_others() && !is_forwarded {
+                REPLICA_FIRST_MESSAGE_TIMEOUT
+            } else {
+                FIRST_MESSAGE_TIMEOUT
+            };
+            Ok(exchange.answer(&caller.waits.first_message, time).await)
         }
         // It belongs to no request and to no session, so it is ignored.
         Message::Notification(_) => Ok(empty(StatusCode::ACCEPTED)),
@@ -430,9 +440,10 @@ async fn begin_session(
         Posted::Message(Message::Request(request), _) if request.method == "initialize" => request,
         _ => return Err(Refusal::NoSession),
     };
-    let (context, unread) = (endpoint.context(caller.sender)?, &endpoint.unread);
     let params = request.params.as_ref();
-    let session = Session::new(context, caller.principal, unread, params);
+    let declared = params.and_then(|params| params.member("capabilities"));
+    let context = endpoint.context(caller.sender, declared)?;
+    let session = Session::new(context, caller.principal, &endpoint.unread, params);
     let message = Message::Request(request);
     let stream = session.begin_stream(cost.in_flight)?;
     let place = ReplyPlace::Line(ClientOutput::Stream(stream.clone()));
@@ -483,65 +494,13 @@ async fn take_posted(
     answer(session, waits, &stream, &about).await
 }
 
-/// Returns the response to a request: JSON if the response is the first message, otherwise events, whose ids say what the
-/// request is about.
-async fn answer(
-    session: &Arc<Session>,
-    waits: &Waits,
-    stream: &EventStream,
-    about: &str,
-) -> Result<Response, Refusal> {
-    let first = session.streams.first_message(stream.id());
-    let end = Instant::now() + FIRST_MESSAGE_TIMEOUT;
-    match waits.first_message.until(end, first).await {
-        Some(FirstMessage::Answer(frame)) => Ok(response::json(StatusCode::OK, frame)),
-        // The request was cancelled, so there is no response to wait for.
-        Some(FirstMessage::Nothing) => Ok(empty(StatusCode::ACCEPTED)),
-        Some(FirstMessage::Events) | None => {
-            let handle = stream_handle(session, stream.id(), about);
-            events(session, stream.id(), None, handle)
-        }
-    }
-}
-
 /// Opens the stream for messages that belong to no request, or resumes an interrupted stream.
 async fn take_get(endpoint: &Endpoint, caller: Caller<'_>) -> Result<Response, Refusal> {
     headers::check_accept(caller.headers, &[EVENT_STREAM])?;
     let session = find_session(endpoint, caller)?;
-    let standalone = || {
-        let handle = stream_handle(&session, STANDALONE, "");
-        events(&session, STANDALONE, None, handle)
-    };
-    let Some(LastEvent { stream, id }) = headers::last_event(caller.headers)? else {
-        return standalone();
-    };
-    if !endpoint.replica.has_others() {
-        let is_plain = stream.is_none().then_some(());
-        is_plain.ok_or(Refusal::UnknownEvent)?;
-        return events(&session, id.stream, Some(id.number), None);
-    }
-    let handle = stream.ok_or(Refusal::UnknownEvent)?;
-    match endpoint.replica.place(SealPurpose::Stream, handle) {
-        Some(Place::Here(stream)) if stream == id.stream => {
-            events(&session, stream, Some(id.number), Some(handle.to_owned()))
-        }
-        Some(Place::Elsewhere(elsewhere)) => {
-            let about = elsewhere.about.clone();
-            let taken = forward_to(
-                &endpoint.replica,
-                caller.forwarder(),
-                elsewhere,
-                Posting::reading(),
-            )
-            .await;
-            match (taken, lost_answer(&about)) {
-                (Some(taken), _) => Ok(taken),
-                (None, Some(answer)) => Ok(event_response(PartsBody::text(lone_event(answer)))),
-                // Nothing was asked on it, so the client only has to hear from now on.
-                (None, None) => standalone(),
-            }
-        }
-        _ => Err(Refusal::UnknownEvent),
+    match headers::last_event(caller.headers)? {
+        Some(last) => resume(&endpoint.replica, &session, caller.forwarder(), last).await,
+        None => standalone(&session),
     }
 }
 
@@ -563,31 +522,4 @@ fn find_session(endpoint: &Endpoint, caller: Caller<'_>) -> Result<Arc<Session>,
             Some(Err(_)) | None => Refusal::OnlyPosted,
         }),
     }
-}
-
-/// Returns the handle of a stream in the ids of its events, if there are replicas.
-fn stream_handle(session: &Session, stream: u64, about: &str) -> Option<String> {
-    let replica = session.connection.parked().replica();
-    let handle = || replica.handle_about(SealPurpose::Stream, stream, about);
-    replica.has_others().then(handle)
-}
-
-/// Returns a stream as a response, after an event, or from the first event that was not sent.
-fn events(
-    session: &Session,
-    stream: u64,
-    after: Option<u64>,
-    handle: Option<String>,
-) -> Result<Response, Refusal> {
-    let reader = match session.streams.attach(stream, after) {
-        Attachment::Reader(reader) => reader,
-        // For readers of event streams this status means: do not reconnect.
-        Attachment::Over => return Ok(empty(StatusCode::NO_CONTENT)),
-        Attachment::Unknown => return Err(Refusal::UnknownEvent),
-    };
-    let opening = match session.connection.revision() {
-        Some(revision) if revision.has_priming_events() => Opening::Priming,
-        _ => Opening::Comment,
-    };
-    Ok(event_response(EventBody::new(reader, opening, handle)))
 }

@@ -97,6 +97,7 @@ pub(super) fn is_forwarded(headers: &HeaderMap) -> bool {
 
 /// Returns the sender of a forwarded request.
 pub(super) fn sender(sealer: &Sealer, headers: &HeaderMap) -> Result<Sender, Refusal> {
+    // A copied header is useless after a minute.
     let envelope = open(sealer, headers).filter(|it| it.until >= now());
     Ok(match envelope.ok_or(Refusal::WrongToken)?.sender {
         SealedSender::Anybody => Sender::Anybody,
@@ -155,8 +156,9 @@ async fn exchange(
         connector.connect().await
     };
     let timed_out = || ConnectFault::from("timed out");
-    let stream = timeout(CONNECT_TIMEOUT, connect).await;
-    let stream = stream.map_err(|_| timed_out())??;
+    let stream = timeout(CONNECT_TIMEOUT, connect)
+        .await
+        .map_err(|_| timed_out())??;
     let request = request(sealer, address, &forwarded)?;
     let lost = forwarded.lost;
     let responded = timeout(HEAD_TIMEOUT, async move {
@@ -353,12 +355,14 @@ impl Body for RelayedBody {
         };
         let data = match chunk {
             Some(Ok(data)) => {
+                // Once the answer was relayed, a broken connection must not add a second one.
                 let is_answer = |lost: &LostAnswer| memmem::find(&data, &lost.answered).is_some();
                 if self.lost.as_ref().is_some_and(is_answer) {
                     self.lost = None;
                 }
                 Some(data)
             }
+            // The replica died in the middle of a stream. Its client gets an answer all the same.
             Some(Err(_)) => self.lost.take().map(|lost| lost.event),
             None => None,
         };

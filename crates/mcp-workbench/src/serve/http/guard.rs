@@ -177,6 +177,7 @@ impl Guard {
         request: &Request<B>,
         local: SocketAddr,
     ) -> Result<Credentials, Refusal> {
+        // Host and origin come first: a web page in a browser on this machine is refused whatever it presents.
         self.check_host(request, local)?;
         let headers = request.headers();
         self.check_origin(headers, local)?;
@@ -184,6 +185,7 @@ impl Guard {
         let is_public = is_probe(request.uri().path())
             || self.metadata(request).is_some()
             || self.browser_page(request).is_some();
+        // Another replica has checked the token of the sender and has sealed who it is.
         if let Some(sealer) = self.sealer.as_ref().filter(|_| is_forwarded(headers)) {
             return Ok(Credentials::Known(forward::sender(sealer, headers)?));
         }
@@ -228,9 +230,9 @@ impl Guard {
 
     /// Returns a refusal as a response. It names the metadata by which a client gets another token.
     pub(super) fn refuse(&self, refusal: Refusal) -> Response {
-        let scopes = match &refusal {
-            Refusal::Token(TokenRefusal::MissingScopes(scopes)) => scopes.join(" "),
-            _ => String::new(),
+        let needed = match &refusal {
+            Refusal::Token(TokenRefusal::MissingScopes(scopes)) => scopes.clone(),
+            _ => Vec::new(),
         };
         let mut response = refusal.into_response();
         let challenge = response.headers().get(header::WWW_AUTHENTICATE);
@@ -238,13 +240,15 @@ impl Guard {
             let challenge = challenge.to_str().unwrap_or_default();
             let metadata = server.metadata_url();
             let mut text = format!("{challenge}, resource_metadata=\"{metadata}\"");
-            let scopes = if scopes.is_empty() {
-                server.scopes().join(" ")
-            } else {
-                scopes
-            };
+            // Those of every token too, or the next one would lack them.
+            let mut scopes = server.scopes().to_vec();
+            scopes.extend(
+                needed
+                    .into_iter()
+                    .filter(|it| !server.scopes().contains(it)),
+            );
             if !scopes.is_empty() {
-                text.push_str(&format!(", scope=\"{scopes}\""));
+                text.push_str(&format!(", scope=\"{}\"", scopes.join(" ")));
             }
             // A scope of the configuration with other characters than a header may have is left out.
             if let Ok(value) = HeaderValue::try_from(text) {
@@ -265,6 +269,7 @@ impl Guard {
         if !self.address.ip().is_loopback() {
             return Err(Refusal::NotFound);
         }
+        // Without the names of proxies: the page is for browsers on this machine only.
         let own = Self {
             address: self.address,
             hosts: Vec::new(),
@@ -276,8 +281,9 @@ impl Guard {
     }
 
     fn check_host<B>(&self, request: &Request<B>, local: SocketAddr) -> Result<(), Refusal> {
-        let named = only(request.headers(), header::HOST).map_err(|()| Refusal::ForeignHost)?;
-        let named = named.ok_or(Refusal::ForeignHost)?;
+        let named = only(request.headers(), header::HOST)
+            .map_err(|()| Refusal::ForeignHost)?
+            .ok_or(Refusal::ForeignHost)?;
         let target = request.uri().authority().map(Authority::as_str);
         // A request for a whole address names the host twice.
         for host in [Some(named), target].into_iter().flatten() {
@@ -333,8 +339,9 @@ const DEFAULT_SECURE_PORT: u16 = 443;
 
 /// Returns the token of a request.
 fn bearer_token(headers: &HeaderMap) -> Result<&str, Refusal> {
-    let credentials = only(headers, header::AUTHORIZATION).map_err(|()| Refusal::WrongToken)?;
-    let credentials = credentials.ok_or(Refusal::NoToken)?;
+    let credentials = only(headers, header::AUTHORIZATION)
+        .map_err(|()| Refusal::WrongToken)?
+        .ok_or(Refusal::NoToken)?;
     let (scheme, token) = credentials.split_once(' ').ok_or(Refusal::WrongToken)?;
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(Refusal::NoToken);
@@ -349,6 +356,7 @@ fn only(headers: &HeaderMap, name: header::HeaderName) -> Result<Option<&str>, (
         return Ok(None);
     };
     match (value.to_str(), values.next()) {
+        // With two values, a proxy and we might believe different ones.
         (Ok(value), None) => Ok(Some(value)),
         _ => Err(()),
     }

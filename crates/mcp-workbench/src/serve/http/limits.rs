@@ -25,8 +25,8 @@ pub(super) const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a client may leave output unread.
 pub(super) const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How many sessions there may be at once.
-pub(super) const MAX_SESSIONS: usize = 1000;
+/// How many sessions there may be at once. An idle one has about 6 KiB.
+pub(super) const MAX_SESSIONS: usize = 16_384;
 /// How long a session must have been idle to make room for a new one.
 pub(super) const MIN_IDLE: Duration = Duration::from_mins(1);
 /// How many requests of one session run at once.
@@ -44,8 +44,17 @@ pub(super) const MAX_USERS: usize = 1000;
 /// its client.
 pub(super) const MIN_USER_IDLE: Duration = Duration::from_mins(15);
 
-/// How long a request may run before its response becomes a stream, which can be resumed.
+/// How many different sets of extensions clients may declare at once. Each has servers of its own.
+pub(super) const MAX_EXTENSION_SETS: usize = 64;
+/// How many of them may be those of one principal.
+pub(super) const MAX_EXTENSION_SETS_OF_PRINCIPAL: usize = 16;
+
+/// How long a request may run before its response becomes a stream, which can be resumed in a session.
 pub(super) const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The same for a request without a session to a replica. If the replica dies before, the balancer answers for it at once; on a
+/// stream that breaks and cannot be resumed, official SDKs wait for an answer until their own timeout. Balancers often wait for
+/// 30 s.
+pub(super) const REPLICA_FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a silent stream shows that it is alive.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long a client should wait before it resumes a stream, in milliseconds.
@@ -68,5 +77,7 @@ pub(super) const MAX_RESEND_BYTES: usize = 4 * 1024 * 1024;
 pub(super) const MAX_RESEND_EVENTS: usize = 256;
 /// The bound on ended streams of a session that are stored.
 pub(super) const MAX_ENDED: usize = 64;
+/// The size of the largest event that goes into the store of the replicas.
+pub(super) const MAX_SHARED_EVENT_BYTES: usize = 1024 * 1024;
 /// How long ended streams are stored.
 pub(super) const ENDED_STREAM_TTL: Duration = Duration::from_mins(5);

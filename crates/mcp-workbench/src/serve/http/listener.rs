@@ -13,7 +13,11 @@ use std::{
 };
 
 use hyper::{
-    Method, Request, body::Incoming, header::CONNECTION, server::conn::http1, service::service_fn,
+    Method, Request,
+    body::{Body, Incoming},
+    header::CONNECTION,
+    server::conn::http1,
+    service::service_fn,
 };
 use hyper_util::rt::TokioIo;
 use tokio::{
@@ -34,7 +38,7 @@ use super::{
     is_probe,
     limits::{MAX_BODIES_MIB, MAX_HEADER_BYTES},
     page::{Page, PageRequest, is_page},
-    refusal::Refusal,
+    refusal::{CLOSE, Refusal},
     request_body,
     response::{self, Response},
     sessions::Sessions,
@@ -52,6 +56,8 @@ use crate::{
 
 /// How long a balancer may take to notice that we are not ready any more.
 const DRAIN_NOTICE: Duration = Duration::from_secs(3);
+/// The size up to which a body arrives with its head, so that the connection can be used again.
+const SMALL_BODY_BYTES: u64 = 16 * 1024;
 /// The pause after the system had no room for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -147,11 +153,22 @@ impl HttpListener {
         };
         tokio::select! {
             () = server.accept(self.listener, stop) => {}
+            // It never ends; it runs here, so that it stops with the listener.
             () = parked.expire() => {}
             () = check_tokens => {}
         }
         server.end().await;
     }
+}
+
+/// Returns true if most of a body may still be on its way. If the request is refused, hyper closes the connection, and a client that
+/// is still sending would see that instead of the response.
+fn has_large_body(body: &Incoming) -> bool {
+    !body.is_end_stream()
+        && body
+            .size_hint()
+            .upper()
+            .is_none_or(|bytes| bytes > SMALL_BODY_BYTES)
 }
 
 /// Returns the address at which the other replicas reach this one. Port 0 stands for the port that we listen on.
@@ -199,6 +216,7 @@ impl Server {
                     Ok((stream, _)) => self.take_connection(stream),
                     Err(error) => {
                         tracing::warn!("failed to accept a connection: {error}");
+                        // The system has no descriptors left; without a pause this loop would use a whole CPU.
                         sleep(ACCEPT_PAUSE).await;
                     }
                 },
@@ -240,7 +258,11 @@ impl Server {
         let service = service_fn(|request: Request<Incoming>| {
             let turn = peer.slot.turns().take();
             async {
+                let has_large_body = has_large_body(request.body());
                 let mut response = self.respond(request, &peer).await;
+                if has_large_body && !response.status().is_success() {
+                    response.headers_mut().insert(CONNECTION, CLOSE);
+                }
                 if response.headers().contains_key(CONNECTION) {
                     peer.slot.turns().refuse_body();
                 }
@@ -310,6 +332,7 @@ impl Server {
             let probed = self.probe(&request);
             return probed.unwrap_or_else(Refusal::into_response);
         }
+        // After the token was checked: the places are for clients, and strangers have a few of their own.
         if !peer.slot.admit() {
             return Refusal::TooManyConnections.into_response();
         }
@@ -332,6 +355,7 @@ impl Server {
     async fn drain(&self) {
         self.is_draining.store(true, Ordering::Relaxed);
         let drained = async {
+            // Balancers ask for `/ready` every few seconds and send requests until they have noticed.
             sleep(DRAIN_NOTICE).await;
             while let Some(running) = self.endpoint.running() {
                 running.in_flight().all_ended().await;

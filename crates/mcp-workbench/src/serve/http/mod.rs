@@ -21,6 +21,7 @@
 //!   [`response`]; [`unread`] bounds the bytes that are stored for all of them;
 //! - [`owners`] finds the replica that a request belongs to, [`forward`] sends it there, and [`sealed_session`] lets a session continue in
 //!   another one;
+//! - [`event_streams`] opens and resumes streams, and [`shared_events`] lets another replica answer for one that is gone;
 //! - [`stateless`] handles the revision without sessions, and [`agreement`] checks that the headers of its requests
 //!   match their bodies;
 //! - [`page`] is the border to the page in the browser, which is not part of MCP;
@@ -34,6 +35,8 @@ mod bucket;
 mod connections;
 mod contexts;
 mod endpoint;
+mod event_streams;
+mod extension_contexts;
 mod forward;
 mod guard;
 mod headers;
@@ -47,6 +50,7 @@ mod request_body;
 mod response;
 mod sealed_session;
 mod sessions;
+mod shared_events;
 mod stateless;
 mod stream_state;
 mod streams;

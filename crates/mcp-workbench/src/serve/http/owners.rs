@@ -18,7 +18,7 @@ use crate::{
     seal::SealPurpose,
     serve::{
         modern::replica_gone,
-        replica::{Elsewhere, Place, Replica},
+        replica::{Elsewhere, HandleOwner, Replica},
         tasks::TASK_ID,
     },
     wire::{self, Frame, Request, RequestId, Response as Answer, code},
@@ -119,8 +119,8 @@ pub(super) fn asked_elsewhere(replica: &Replica, answer: &Answer) -> Option<Else
 
 fn elsewhere(replica: &Replica, purpose: SealPurpose, handle: &RawJson) -> Option<Elsewhere> {
     match replica.place(purpose, &handle.as_text()?)? {
-        Place::Elsewhere(elsewhere) => Some(elsewhere),
-        Place::Here(_) => None,
+        HandleOwner::Elsewhere(elsewhere) => Some(elsewhere),
+        HandleOwner::Here(_) => None,
     }
 }
 

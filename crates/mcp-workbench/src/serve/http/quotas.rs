@@ -27,11 +27,11 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// The use of all principals.
 #[derive(Default)]
 pub(super) struct Quotas {
-    table: Mutex<Table>,
+    table: Mutex<QuotaTable>,
 }
 
 #[derive(Default)]
-struct Table {
+struct QuotaTable {
     principals: HashMap<Principal, Usage>,
     /// Principals that use nothing are removed when there are this many.
     sweep_at: usize,
@@ -155,7 +155,7 @@ impl Quotas {
         })
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, QuotaTable> {
         lock(&self.table)
     }
 }
@@ -180,13 +180,13 @@ pub(super) async fn take_shared(
         }),
         Ok(None) => Ok(()),
         Err(error) => {
-            tracing::debug!("a rate counts for this replica only: {error}");
+            tracing::debug!("counting requests for this replica only: {error}");
             Ok(())
         }
     }
 }
 
-impl Table {
+impl QuotaTable {
     /// Returns what a principal uses; `None` if there are too many principals.
     fn usage(&mut self, principal: Principal, now: Instant) -> Option<&mut Usage> {
         let count = self.principals.len();

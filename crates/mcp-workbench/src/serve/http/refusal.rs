@@ -7,7 +7,10 @@ use hyper::{
 use thiserror::Error;
 
 use super::{
-    limits::{MAX_CONNECTIONS, MAX_RUNNING, MAX_SESSIONS, MAX_STATELESS, MAX_USERS},
+    limits::{
+        MAX_CONNECTIONS, MAX_EXTENSION_SETS, MAX_EXTENSION_SETS_OF_PRINCIPAL, MAX_RUNNING,
+        MAX_SESSIONS, MAX_STATELESS, MAX_USERS,
+    },
     quotas::Exceeded,
     response::{Response, json},
 };
@@ -28,7 +31,7 @@ const CHALLENGE_INVALID: HeaderValue =
 const CHALLENGE_SCOPE: HeaderValue =
     HeaderValue::from_static("Bearer realm=\"mcp-workbench\", error=\"insufficient_scope\"");
 
-const CLOSE: HeaderValue = HeaderValue::from_static("close");
+pub(super) const CLOSE: HeaderValue = HeaderValue::from_static("close");
 
 /// A reason why a request is refused.
 #[derive(Debug, Error)]
@@ -92,6 +95,10 @@ pub(super) enum Refusal {
     TooManySessions,
     #[error("more than {MAX_USERS} users at once")]
     TooManyUsers,
+    #[error(
+        "more than {MAX_EXTENSION_SETS_OF_PRINCIPAL} different sets of extensions of one client, or {MAX_EXTENSION_SETS} of all, at once"
+    )]
+    TooManyExtensionSets,
     /// The request bodies that are being read are too large together.
     #[error("too many large requests at once")]
     TooManyBytes,
@@ -136,6 +143,7 @@ impl Refusal {
             | Self::TooManyRequests
             | Self::TooManySessions
             | Self::TooManyUsers
+            | Self::TooManyExtensionSets
             | Self::TooManyBytes
             | Self::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
             Self::MethodNotAllowed | Self::OnlyRead | Self::OnlyPosted => {
@@ -174,6 +182,7 @@ impl Refusal {
             | Self::TooManyRequests
             | Self::TooManySessions
             | Self::TooManyUsers
+            | Self::TooManyExtensionSets
             | Self::TooManyBytes => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             }

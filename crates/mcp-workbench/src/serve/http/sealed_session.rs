@@ -6,6 +6,7 @@ use rawjson::{ObjectText, RawJson};
 use crate::{
     call::Principal,
     seal::{SealPurpose, Sealer},
+    serve::replica::Replica,
 };
 
 /// Upper bound on the length of an id that contains its session. Clients and proxies bound the heads of requests, often to 8 KiB.
@@ -48,8 +49,13 @@ impl SealedSession {
         (id.len() <= MAX_ID_LENGTH).then_some(id)
     }
 
-    /// Returns the session that an id contains, if it was made for this principal.
-    pub(super) fn open(sealer: &Sealer, id: &str, principal: Principal) -> Option<Self> {
+    /// Returns the session that an id contains, if this process has replicas and it was made for this principal.
+    pub(super) fn open_at(replica: &Replica, id: &str, principal: Principal) -> Option<Self> {
+        let sealer = replica.has_others().then(|| replica.sealer())?;
+        Self::open(sealer, id, principal)
+    }
+
+    fn open(sealer: &Sealer, id: &str, principal: Principal) -> Option<Self> {
         if id.len() > MAX_ID_LENGTH {
             return None;
         }

@@ -56,16 +56,14 @@ impl Session {
         Self::named(context, principal, budget, SessionNames { id, name })
     }
 
-    /// Continues the session that an id contains, if it was made for this principal.
+    /// Continues the session that an id contains. Returns `None` if its parameters are invalid.
     pub(super) fn continued(
         context: ServeContext,
         principal: Principal,
         budget: &Arc<UnreadBudget>,
         id: &str,
+        SealedSession { name, initialize }: SealedSession,
     ) -> Option<Arc<Self>> {
-        let replica = context.parked.replica();
-        let sealer = replica.has_others().then(|| replica.sealer())?;
-        let SealedSession { name, initialize } = SealedSession::open(sealer, id, principal)?;
         let names = SessionNames {
             id: id.to_owned(),
             name,
@@ -178,8 +176,11 @@ impl Sessions {
         let mut table = self.table();
         if table.len() >= MAX_SESSIONS {
             let now = Instant::now();
-            let idlest = table.values().max_by_key(|session| session.idle(now));
-            let idlest = idlest.filter(|session| session.idle(now) >= MIN_IDLE);
+            let idlest = table
+                .values()
+                .max_by_key(|session| session.idle(now))
+                // A flood of new sessions must not end those that are in use.
+                .filter(|session| session.idle(now) >= MIN_IDLE);
             let id = idlest.ok_or(Refusal::TooManySessions)?.id.clone();
             if let Some(ended) = table.remove(&id) {
                 ended.end();
@@ -194,6 +195,7 @@ impl Sessions {
     pub(super) fn find(&self, id: &str, principal: Principal) -> Result<Arc<Session>, Refusal> {
         let mut table = self.table();
         let session = table.get(id).ok_or(Refusal::UnknownSession)?;
+        // The same answer as for an unknown id, so that ids cannot be probed with another token.
         if session.principal != principal {
             return Err(Refusal::UnknownSession);
         }

@@ -10,6 +10,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -23,7 +24,7 @@ use tokio::time::Instant;
 use super::{
     agreement::{self, Disagreement, PostedRequest},
     bodies::{EventBody, Opening, event_response},
-    limits::{FIRST_MESSAGE_TIMEOUT, MAX_STATELESS},
+    limits::MAX_STATELESS,
     quotas::InFlight,
     refusal::Refusal,
     response::{Response, empty, json},
@@ -186,10 +187,10 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// Returns the response: JSON if the response is the first message, otherwise events.
-    pub(super) async fn answer(self, timer: &WaitTimer) -> Response {
+    /// Returns the response: JSON if the response is the first message and comes in time, otherwise events.
+    pub(super) async fn answer(self, timer: &WaitTimer, time: Duration) -> Response {
         let first = self.streams.first_message(self.stream.id());
-        let end = Instant::now() + FIRST_MESSAGE_TIMEOUT;
+        let end = Instant::now() + time;
         match timer.until(end, first).await {
             Some(FirstMessage::Answer(frame)) => json(status(&frame), frame),
             // There is no response to wait for.

@@ -15,6 +15,7 @@ use super::{
     },
     quotas::InFlight,
     refusal::REFUSED,
+    shared_events::SharedStream,
     streams::STANDALONE,
     unread::{Rank, StoredBytes, UnreadBudget},
 };
@@ -83,9 +84,11 @@ pub(super) struct Stream {
     pub(super) unsent_from: u64,
     /// True if no more events will be added.
     pub(super) ended: bool,
-    pub(super) reader: Option<Reader>,
+    pub(super) reader: Option<ReaderRegistration>,
     /// The requests that it answers, as long as it has not ended.
     in_flight: Option<InFlight>,
+    /// The copy in the store of the replicas, if there is one.
+    shared: Option<SharedStream>,
 }
 
 /// An event of a stream.
@@ -116,7 +119,7 @@ impl Event {
     }
 }
 
-pub(super) struct Reader {
+pub(super) struct ReaderRegistration {
     pub(super) serial: u64,
     pub(super) waker: Option<Waker>,
 }
@@ -130,6 +133,7 @@ impl Stream {
             ended: false,
             reader: None,
             in_flight: None,
+            shared: None,
         }
     }
 
@@ -143,7 +147,7 @@ impl Stream {
     }
 
     pub(super) fn wait(&mut self, serial: u64, context: &Context<'_>) {
-        self.reader = Some(Reader {
+        self.reader = Some(ReaderRegistration {
             serial,
             waker: Some(context.waker().clone()),
         });
@@ -156,9 +160,22 @@ impl Stream {
         }
     }
 
+    /// Returns the number that the next event gets.
+    fn next(&self) -> u64 {
+        self.first + self.events.len() as u64
+    }
+
     /// Returns the number of stored events that were sent.
     fn sent(&self) -> u64 {
         self.unsent_from.saturating_sub(self.first)
+    }
+
+    /// Marks the end in the store of the replicas.
+    fn end_shared(&mut self) {
+        let number = self.next();
+        if let Some(mut shared) = self.shared.take() {
+            shared.push(number, None);
+        }
     }
 
     fn is_delivered(&self) -> bool {
@@ -251,6 +268,10 @@ impl StreamsState {
         self.unsent += event.frame.len();
         self.notices += event.notice_bytes();
         self.budget.add(event.frame.len());
+        let number = stream.next();
+        if let Some(shared) = &mut stream.shared {
+            shared.push(number, Some(event.frame.clone()));
+        }
         stream.events.push_back(event);
         stream.wake();
         let waiting = stream.events.len() as u64 - stream.sent();
@@ -270,11 +291,26 @@ impl StreamsState {
         }
         stream.ended = true;
         stream.in_flight = None;
+        stream.end_shared();
         stream.wake();
         if id != STANDALONE {
             self.running -= 1;
             self.ended.push_back((id, Instant::now()));
             self.trim();
+        }
+    }
+
+    /// Puts the events of a stream into the store of the replicas too.
+    pub(super) fn share(&mut self, id: u64, mut shared: SharedStream) {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        for (number, event) in (stream.first..).zip(&stream.events) {
+            shared.push(number, Some(event.frame.clone()));
+        }
+        stream.shared = Some(shared);
+        if stream.ended {
+            stream.end_shared();
         }
     }
 

@@ -13,7 +13,8 @@ use tokio::time::Instant;
 use super::{
     limits::ENDED_STREAM_TTL,
     quotas::InFlight,
-    stream_state::{Event, Reader, Retention, Stream, StreamsState},
+    shared_events::SharedStream,
+    stream_state::{Event, ReaderRegistration, Retention, Stream, StreamsState},
     unread::{StoredBytes, UnreadBudget},
 };
 use crate::{sync::lock, wire::Frame};
@@ -121,6 +122,11 @@ impl EventStream {
         let state = self.streams.state();
         let stream = state.streams.get(&self.id);
         stream.is_none_or(|stream| stream.ended)
+    }
+
+    /// Puts its events into the store of the replicas too, those that it has and those to come.
+    pub(super) fn share(&self, shared: SharedStream) {
+        self.streams.state().share(self.id, shared);
     }
 
     pub(super) fn id(&self) -> u64 {
@@ -254,6 +260,7 @@ impl Streams {
     fn take_answer(&self, id: u64) -> Option<Frame> {
         let mut state = self.state();
         let stream = state.streams.get(&id)?;
+        // A single response needs no stream: it is sent as JSON.
         if stream.events.len() != 1 || !stream.ended {
             return None;
         }
@@ -275,8 +282,9 @@ impl Streams {
         if stream.ended && next >= stream.first + stream.events.len() as u64 {
             return Attachment::Over;
         }
+        // The reader before sees that it was replaced, and ends.
         stream.wake();
-        stream.reader = Some(Reader {
+        stream.reader = Some(ReaderRegistration {
             serial,
             waker: None,
         });
@@ -309,6 +317,7 @@ impl Drop for Attached {
             && stream.is_read_by(self.serial)
         {
             stream.reader = None;
+            // The session has ended, and this was the last reader of the stream.
             if state.closed {
                 state.remove(self.id);
             }
@@ -352,6 +361,7 @@ impl StreamReader {
             return Poll::Pending;
         };
         let frame = event.frame.clone();
+        // A resumed reader reads some events a second time, which are counted already.
         if number >= stream.unsent_from {
             let notice = event.notice_bytes();
             stream.unsent_from = number + 1;

@@ -124,8 +124,10 @@ fn all_droppable(
         let droppable = streams.droppable().into_iter();
         droppable.map(move |it| it.at(|id| Holder::Stream(Arc::clone(&streams), id)))
     });
-    let of_connections = connections.stalled().into_iter();
-    let of_connections = of_connections.map(|it| it.at(Holder::Connection));
+    let of_connections = connections
+        .stalled()
+        .into_iter()
+        .map(|it| it.at(Holder::Connection));
     of_streams.chain(of_connections).collect()
 }
 

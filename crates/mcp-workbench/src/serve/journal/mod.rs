@@ -77,12 +77,12 @@ impl JournalFiles {
 
 /// The journal of one client.
 pub(crate) struct Journal {
-    state: Mutex<State>,
+    state: Mutex<JournalState>,
     make: MakeFile,
     pass_on: PassOn,
 }
 
-struct State {
+struct JournalState {
     files: JournalFiles,
     /// The other end of the pipe of the files.
     recent: Option<Recent>,
@@ -110,7 +110,7 @@ impl Journal {
         replay: &Replay,
         stream: &ClientStream,
     ) -> io::Result<Self> {
-        let mut state = State::of(&make, replay)?;
+        let mut state = JournalState::of(&make, replay)?;
         if let Some((reader, recent)) = Recent::beside(stream) {
             state.files.recent = Some(reader);
             state.recent = Some(recent);
@@ -159,11 +159,11 @@ impl Journal {
     }
 
     /// Replaces the files by ones that hold only what a new host needs. The old ones stay in use if that fails.
-    fn compact(&self, state: &mut State) {
+    fn compact(&self, state: &mut JournalState) {
         match state.compacted(&self.make) {
             Ok(compacted) if (self.pass_on)(&compacted.files) => {
                 let recent = state.recent.take();
-                *state = State {
+                *state = JournalState {
                     recent,
                     ..compacted
                 };
@@ -174,12 +174,12 @@ impl Journal {
         state.compact_at = MIN_COMPACTED_BYTES.max(2 * (state.taken + state.recorded));
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, JournalState> {
         lock(&self.state)
     }
 }
 
-impl State {
+impl JournalState {
     /// Makes the files of a journal that says what a replay says.
     fn of(make: &MakeFile, replay: &Replay) -> io::Result<Self> {
         let (mut input, mut output) = (make()?, make()?);
@@ -209,6 +209,7 @@ impl State {
     /// Returns a shorter journal that says the same, with the same pipe.
     fn compacted(&mut self, make: &MakeFile) -> io::Result<Self> {
         self.settle()?;
+        // Without the stream: after `settle` nothing is in doubt.
         let mut compacted = Self::of(make, &replay(&self.files, None)?)?;
         if let Some(reader) = &self.files.recent {
             compacted.files.recent = Some(reader.try_clone()?);
@@ -250,6 +251,7 @@ impl State {
     }
 
     fn send_backlog(&mut self, stream: &ClientStream) -> io::Result<()> {
+        // What an earlier host recorded goes out before anything new.
         while self.backlog > 0 {
             let backlog = usize::try_from(self.backlog).unwrap_or(usize::MAX);
             let count = transfer::send(&self.files.output, stream.as_fd(), backlog)? as u64;
@@ -261,6 +263,7 @@ impl State {
 
     /// Records the bytes that were not recorded by an earlier call.
     fn record(&mut self, slices: &[IoSlice<'_>]) -> io::Result<()> {
+        // An earlier call may have recorded bytes that the pipe did not take; the caller offers them again.
         let mut known = usize::try_from(self.recorded - self.sent).unwrap_or(usize::MAX);
         for slice in slices {
             let skipped = slice.len().min(known);

@@ -74,8 +74,9 @@ pub(crate) fn replay(files: &JournalFiles, stream: Option<&ClientStream>) -> io:
         input.truncate(certain + taken(&doubtful, &left));
     }
     let output = read(&files.output)?;
-    let sent = usize::try_from(offset(&files.output)?).unwrap_or(usize::MAX);
-    let sent = sent.min(output.len());
+    let sent = usize::try_from(offset(&files.output)?)
+        .unwrap_or(usize::MAX)
+        .min(output.len());
     Ok(Replay::of(input, &output, sent))
 }
 
@@ -120,6 +121,7 @@ impl Replay {
     fn take_output(&mut self, output: &Bytes, sent: usize) -> Answered {
         let mut answered = Answered::default();
         let whole = memchr::memrchr(b'\n', output).map_or(0, |end| end + 1);
+        // The client has read a part of a line whose rest was never recorded.
         if whole < sent {
             let head = &output[whole..sent];
             self.broken_line = Bytes::copy_from_slice(&head[..head.len().min(MAX_HEAD_BYTES)]);
@@ -148,6 +150,7 @@ impl Replay {
         let is_of_session = SESSION_WORDS
             .iter()
             .any(|word| memchr::memmem::find(line, word.as_bytes()).is_some());
+        // Most requests are answered, and need no full parse.
         if !is_of_session && id_from_head(line).is_some_and(|id| answered.take(&id)) {
             return;
         }
@@ -200,6 +203,7 @@ impl Replay {
     fn take_session_line(&mut self, request: &Request, line: &Bytes) {
         let method = &*request.method;
         match method {
+            // A new session forgets what the one before had set.
             "initialize" => self.session.clear(),
             "logging/setLevel" => self.session.retain(|it| !contains(&it.line, method)),
             "resources/subscribe" | "resources/unsubscribe" => {}
@@ -226,8 +230,11 @@ impl Replay {
 
     /// Returns the input that says the same: the session, then what is open.
     pub(super) fn input(&self) -> Vec<u8> {
-        let session = self.session.iter().filter(|it| it.is_answered);
-        let session = session.map(|it| &it.line);
+        let session = self
+            .session
+            .iter()
+            .filter(|it| it.is_answered)
+            .map(|it| &it.line);
         let mut input = BytesMut::new();
         for line in session.chain(self.open.iter().map(|it| &it.line)) {
             input.extend_from_slice(line);
@@ -241,6 +248,7 @@ impl Replay {
     pub(super) fn sent_output(&self) -> Vec<u8> {
         let mut output = Vec::new();
         for line in self.session.iter().filter(|it| it.is_answered) {
+            // Only the id of an answer counts when a journal is read, so the rest is not stored.
             let head = format!("{{\"id\":{},\n", line.id.as_json().as_str());
             output.extend_from_slice(head.as_bytes());
         }

@@ -2,6 +2,7 @@ use std::{
     io::{Read, Write},
     os::{fd::OwnedFd, unix::net::UnixStream},
     sync::Arc,
+    time::Duration,
 };
 
 use bytes::BytesMut;
@@ -80,7 +81,8 @@ impl Client {
     /// Lets the client write a text, and takes it.
     async fn take(&mut self, text: &str) {
         self.to_us.write_all(text.as_bytes()).unwrap();
-        let mut taken = BytesMut::new();
+        // Like the reader of the lines, which takes as much as there is.
+        let mut taken = BytesMut::with_capacity(2 * text.len());
         while taken.len() < text.len() {
             self.input.read_buf(&mut taken).await.unwrap();
         }
@@ -136,6 +138,17 @@ async fn unanswered_requests_stay_open() {
         assert_eq!(session, [true]);
         client.send(&format!("{ANSWER}\n")).await;
         assert_eq!(open_ids(&client.replay()), Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn a_long_request_is_taken_whole() {
+    for kind in [Kind::Pipes, Kind::Sockets] {
+        let mut client = Client::new(kind);
+        let request = format!("{CALL}{}\n", " ".repeat(50_000));
+        let taking = client.take(&request);
+        let taken = tokio::time::timeout(Duration::from_secs(10), taking).await;
+        assert!(taken.is_ok(), "{kind:?}");
     }
 }
 

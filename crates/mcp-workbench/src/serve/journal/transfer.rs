@@ -22,6 +22,14 @@ const MAX_SOCKET_BYTES: usize = 16 * 1024;
 /// The maximum number of bytes that are copied at once where the kernel cannot move them.
 const MAX_COPIED_BYTES: usize = 64 * 1024;
 
+/// Returns the number of bytes that are taken at once if the stream of a client has them and the buffer has room for so many.
+pub(super) fn room(kind: StreamKind, remaining: usize) -> usize {
+    match kind {
+        StreamKind::Pipe => remaining,
+        StreamKind::Socket => remaining.min(MAX_SOCKET_BYTES),
+    }
+}
+
 /// Takes bytes from the pipe of a client: appends them to the file, whose offset is `at`, and reads them into the buffer. Returns
 /// their number, 0 at the end of the stream.
 pub(super) fn take_from_pipe(
@@ -77,7 +85,7 @@ pub(super) fn take_from_socket(
     at: u64,
     buffer: &mut ReadBuf<'_>,
 ) -> io::Result<usize> {
-    let most = buffer.remaining().min(MAX_SOCKET_BYTES);
+    let most = room(StreamKind::Socket, buffer.remaining());
     let part = buffer.initialize_unfilled_to(most);
     let flags = RecvFlags::PEEK.union(RecvFlags::DONTWAIT);
     let (_, count) = recv(socket, &mut *part, flags)?;

@@ -145,10 +145,13 @@ fn tools_that_do_not_fit_into_a_result_are_counted() {
     let small = tool("{}");
     let opened = Opened::new(Arc::new(toolbox()), Vec::new(), 0, Vec::new());
     let server = ServerName::from("s");
-    let matching: Vec<(ServerName, &ToolDefinition)> = [&large, &large, &large, &large, &small]
-        .map(|tool| (server.clone(), tool))
-        .to_vec();
-    let result = render_matching(&opened, "x", &matching, Detail::Full);
+    let tools = [&large, &large, &large, &large, &small].map(|tool| (server.clone(), tool));
+    let matching = Matching {
+        query: "x",
+        tools: tools.to_vec(),
+        is_good: true,
+    };
+    let result = render_matching(&opened, &matching, Detail::Full);
     let result: Value = serde_json::from_slice(result.as_bytes()).unwrap();
     let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!(text["tools"].as_array().unwrap().len(), 3);

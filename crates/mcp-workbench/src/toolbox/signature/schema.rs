@@ -25,7 +25,7 @@ const MAX_ENUM_VALUE_LENGTH: usize = 48;
 
 /// The values that a schema allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum AllowedValues {
     /// Any value, or values that cannot be described.
     Any,
     /// A type with a simple name.
@@ -49,7 +49,7 @@ pub(super) struct Members {
     /// The number of further members, all optional.
     pub(super) more: usize,
     /// The shape of all other members, if the schema has one.
-    pub(super) others: Option<Box<Shape>>,
+    pub(super) others: Option<Box<AllowedValues>>,
 }
 
 /// A member of an object, or a parameter of a tool.
@@ -57,7 +57,7 @@ pub(super) struct Members {
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) is_required: bool,
-    pub(super) shape: Shape,
+    pub(super) shape: AllowedValues,
     /// The default value, as JSON.
     pub(super) default: Option<String>,
 }
@@ -67,7 +67,7 @@ pub(super) fn read(schema: Option<&RawJson>) -> Members {
     let Some(schema) = schema else {
         return Members::default();
     };
-    let mut reader = Reader {
+    let mut reader = SchemaReader {
         root: schema,
         parts_left: MAX_PARTS,
     };
@@ -80,13 +80,13 @@ pub(super) fn read(schema: Option<&RawJson>) -> Members {
     members
 }
 
-struct Reader<'a> {
+struct SchemaReader<'a> {
     /// The root of local references.
     root: &'a RawJson,
     parts_left: usize,
 }
 
-impl Reader<'_> {
+impl SchemaReader<'_> {
     /// Returns a schema with everything that it references or combines with `allOf`: all of them apply to a value.
     fn parts(&mut self, schema: &RawJson) -> Vec<RawJson> {
         let mut parts = Vec::new();
@@ -128,9 +128,9 @@ impl Reader<'_> {
     }
 
     /// Returns the shape of a value at this depth.
-    fn shape(&mut self, schema: &RawJson, depth: usize) -> Shape {
+    fn shape(&mut self, schema: &RawJson, depth: usize) -> AllowedValues {
         if self.parts_left == 0 || schema.kind() != Kind::Object {
-            return Shape::Any;
+            return AllowedValues::Any;
         }
         let parts = self.parts(schema);
         // Literal values say more than the type, so `enum` and `const` win over everything else.
@@ -155,22 +155,22 @@ impl Reader<'_> {
         }
         let is_nullable = |part: &RawJson| part.member("nullable").is_some_and(|it| it.is_true());
         if parts.iter().any(is_nullable) {
-            add(&mut shapes, Shape::Word("null".to_owned()));
+            add(&mut shapes, AllowedValues::Word("null".to_owned()));
         }
         if shapes.len() > 1 {
-            return Shape::Union(shapes);
+            return AllowedValues::Union(shapes);
         }
-        shapes.pop().unwrap_or(Shape::Any)
+        shapes.pop().unwrap_or(AllowedValues::Any)
     }
 
-    fn typed(&mut self, word: &str, parts: &[RawJson], depth: usize) -> Shape {
+    fn typed(&mut self, word: &str, parts: &[RawJson], depth: usize) -> AllowedValues {
         match word {
             "object" if depth < MAX_DEPTH => {
                 let members = self.members(parts, depth + 1);
                 if members == Members::default() {
-                    return Shape::Word("object".to_owned());
+                    return AllowedValues::Word("object".to_owned());
                 }
-                Shape::Object(members)
+                AllowedValues::Object(members)
             }
             "array" if depth < MAX_DEPTH => self.array(parts, depth + 1),
             "string" => {
@@ -179,21 +179,23 @@ impl Reader<'_> {
                     .as_ref()
                     .and_then(RawJson::as_text)
                     .filter(|it| it.len() <= MAX_ENUM_VALUE_LENGTH && is_word(it));
-                Shape::Word(format.map_or("string".to_owned(), |it| format!("string<{it}>")))
+                AllowedValues::Word(
+                    format.map_or("string".to_owned(), |it| format!("string<{it}>")),
+                )
             }
-            word => Shape::Word(word.to_owned()),
+            word => AllowedValues::Word(word.to_owned()),
         }
     }
 
-    fn array(&mut self, parts: &[RawJson], depth: usize) -> Shape {
+    fn array(&mut self, parts: &[RawJson], depth: usize) -> AllowedValues {
         let places = first(parts, "prefixItems").or_else(|| first(parts, "items"));
         if let Some(places) = places.as_ref().and_then(RawJson::elements) {
             let places = places.iter().take(MAX_ALTERNATIVES);
-            return Shape::Tuple(places.map(|it| self.shape(it, depth)).collect());
+            return AllowedValues::Tuple(places.map(|it| self.shape(it, depth)).collect());
         }
         let items = first(parts, "items");
-        Shape::Array(Box::new(
-            items.map_or(Shape::Any, |it| self.shape(&it, depth)),
+        AllowedValues::Array(Box::new(
+            items.map_or(AllowedValues::Any, |it| self.shape(&it, depth)),
         ))
     }
 
@@ -236,7 +238,7 @@ impl Reader<'_> {
             .extend(required.into_iter().map(|name| Member {
                 name,
                 is_required: true,
-                shape: Shape::Any,
+                shape: AllowedValues::Any,
                 default: None,
             }));
         let others = first(parts, "additionalProperties");
@@ -296,9 +298,9 @@ fn types(parts: &[RawJson]) -> Vec<String> {
 }
 
 /// Returns the values that the schema lists one by one.
-fn literals(parts: &[RawJson]) -> Option<Shape> {
+fn literals(parts: &[RawJson]) -> Option<AllowedValues> {
     if let Some(only) = first(parts, "const") {
-        return Some(Shape::Words {
+        return Some(AllowedValues::Words {
             kept: vec![literal(&only)?],
             more: 0,
         });
@@ -309,7 +311,7 @@ fn literals(parts: &[RawJson]) -> Option<Shape> {
         .take(MAX_ENUM_VALUES)
         .filter_map(literal)
         .collect();
-    (!kept.is_empty()).then(|| Shape::Words {
+    (!kept.is_empty()).then(|| AllowedValues::Words {
         more: listed.len() - kept.len(),
         kept,
     })
@@ -335,12 +337,12 @@ fn default(schema: &RawJson) -> Option<String> {
 }
 
 /// Adds a shape without duplicates. Nested alternatives are flattened, and lists of values are merged.
-fn add(shapes: &mut Vec<Shape>, shape: Shape) {
+fn add(shapes: &mut Vec<AllowedValues>, shape: AllowedValues) {
     match shape {
-        Shape::Union(inner) => inner.into_iter().for_each(|it| add(shapes, it)),
-        Shape::Words { mut kept, more } => {
+        AllowedValues::Union(inner) => inner.into_iter().for_each(|it| add(shapes, it)),
+        AllowedValues::Words { mut kept, more } => {
             let known = shapes.iter_mut().find_map(|it| match it {
-                Shape::Words { kept, more } => Some((kept, more)),
+                AllowedValues::Words { kept, more } => Some((kept, more)),
                 _ => None,
             });
             match known {
@@ -349,7 +351,7 @@ fn add(shapes: &mut Vec<Shape>, shape: Shape) {
                     all.append(&mut kept);
                     *left_out += more;
                 }
-                None => shapes.push(Shape::Words { kept, more }),
+                None => shapes.push(AllowedValues::Words { kept, more }),
             }
         }
         shape if !shapes.contains(&shape) => shapes.push(shape),

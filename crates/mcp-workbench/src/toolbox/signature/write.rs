@@ -3,7 +3,7 @@
 
 use super::{
     name::shown_name,
-    schema::{Member, Members, Shape},
+    schema::{AllowedValues, Member, Members},
 };
 
 /// The maximum length of a list of parameters. The names of required parameters may exceed it.
@@ -84,7 +84,7 @@ fn member(member: &Member, level: DetailLevel) -> String {
     let default = member.default.as_ref();
     // `null` is implied for an optional parameter.
     let shape = match &member.shape {
-        Shape::Union(shapes) if !member.is_required && default.is_none() => {
+        AllowedValues::Union(shapes) if !member.is_required && default.is_none() => {
             let others = shapes.iter().filter(|it| !is_null(it));
             union(others, level)
         }
@@ -96,25 +96,25 @@ fn member(member: &Member, level: DetailLevel) -> String {
     }
 }
 
-fn is_null(shape: &Shape) -> bool {
-    matches!(shape, Shape::Word(word) if word == "null")
+fn is_null(shape: &AllowedValues) -> bool {
+    matches!(shape, AllowedValues::Word(word) if word == "null")
 }
 
-fn written(shape: &Shape, level: DetailLevel) -> String {
+fn written(shape: &AllowedValues, level: DetailLevel) -> String {
     match shape {
-        Shape::Any => "any".to_owned(),
-        Shape::Word(word) => word.clone(),
-        Shape::Words { kept, more } => words(kept, *more, level),
-        Shape::Array(items) => match &**items {
-            Shape::Any => "array".to_owned(),
+        AllowedValues::Any => "any".to_owned(),
+        AllowedValues::Word(word) => word.clone(),
+        AllowedValues::Words { kept, more } => words(kept, *more, level),
+        AllowedValues::Array(items) => match &**items {
+            AllowedValues::Any => "array".to_owned(),
             items => format!("{}[]", in_parentheses(items, level)),
         },
-        Shape::Tuple(places) => {
+        AllowedValues::Tuple(places) => {
             let places: Vec<String> = places.iter().map(|it| written(it, level)).collect();
             format!("[{}]", places.join(", "))
         }
-        Shape::Object(members) => object(members, level),
-        Shape::Union(shapes) => union(shapes.iter(), level),
+        AllowedValues::Object(members) => object(members, level),
+        AllowedValues::Union(shapes) => union(shapes.iter(), level),
     }
 }
 
@@ -128,7 +128,7 @@ fn words(kept: &[String], more: usize, level: DetailLevel) -> String {
     text
 }
 
-fn union<'a>(shapes: impl Iterator<Item = &'a Shape>, level: DetailLevel) -> String {
+fn union<'a>(shapes: impl Iterator<Item = &'a AllowedValues>, level: DetailLevel) -> String {
     let mut written_shapes: Vec<String> = shapes.map(|it| written(it, level)).collect();
     let mut seen = std::collections::HashSet::new();
     written_shapes.retain(|it| seen.insert(it.clone()));
@@ -139,10 +139,12 @@ fn union<'a>(shapes: impl Iterator<Item = &'a Shape>, level: DetailLevel) -> Str
 }
 
 /// Returns a shape that can be followed by `[]`.
-fn in_parentheses(shape: &Shape, level: DetailLevel) -> String {
+fn in_parentheses(shape: &AllowedValues, level: DetailLevel) -> String {
     let text = written(shape, level);
     match shape {
-        Shape::Union(_) | Shape::Words { .. } if text.contains('|') => format!("({text})"),
+        AllowedValues::Union(_) | AllowedValues::Words { .. } if text.contains('|') => {
+            format!("({text})")
+        }
         _ => text,
     }
 }

@@ -297,9 +297,9 @@ fn raw_control_characters_in_an_envelope_are_repaired() {
 #[test]
 fn every_fault_has_a_message() {
     let cases = [
-        ("[]", "a message is an object, not an array"),
-        ("null", "a message is an object, not null"),
-        ("\"x\"", "a message is an object, not a string"),
+        ("[]", "a message must be an object, not an array"),
+        ("null", "a message must be an object, not null"),
+        ("\"x\"", "a message must be an object, not a string"),
         ("{}", r#""jsonrpc" is not "2.0""#),
         ("[", "not valid JSON at byte 1"),
         (
@@ -316,9 +316,9 @@ fn every_fault_has_a_message() {
         ),
         (
             r#"{"jsonrpc":"2.0"}"#,
-            r#"neither "method" nor "result" nor "error" is there"#,
+            r#""method", "result" and "error" are all missing"#,
         ),
-        (r#"{"id":1,"id":1}"#, "the envelope has a member twice"),
+        (r#"{"id":1,"id":1}"#, "duplicate member in the envelope"),
         (&"[".repeat(200), "nested deeper than 128 levels"),
     ];
     for (text, words) in cases {

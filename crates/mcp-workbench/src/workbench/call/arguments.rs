@@ -14,6 +14,9 @@ use crate::{
 
 /// The depth to which values are checked.
 const MAX_DEPTH: usize = 16;
+/// The number of comparisons of a value with a schema. A schema that refers to itself in several forms could ask for any
+/// number, and the rest is left to the server.
+const MAX_STEPS: usize = 200_000;
 /// The number of problems that are reported.
 const MAX_PROBLEMS: usize = 5;
 
@@ -30,9 +33,17 @@ pub(super) fn check(server: &ServerHandle, request: &ToolRequest) -> Result<(), 
 
 /// Returns the problems of arguments as one text.
 fn problems(schema: &Value, arguments: &RawJson) -> Option<String> {
-    let arguments: Value = serde_json::from_slice(arguments.as_bytes()).ok()?;
+    let arguments: Value = match serde_json::from_slice(arguments.as_bytes()) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let problem = error.to_string();
+            // The place in our own JSON says nothing.
+            return problem.split(" at line ").next().map(str::to_owned);
+        }
+    };
     let mut check = Check {
         root: schema,
+        steps_left: MAX_STEPS,
         problems: Vec::new(),
     };
     check.value(schema, &arguments, "", 0);
@@ -47,6 +58,7 @@ fn problems(schema: &Value, arguments: &RawJson) -> Option<String> {
 struct Check<'a> {
     /// The whole schema, for references into it.
     root: &'a Value,
+    steps_left: usize,
     problems: Vec<String>,
 }
 
@@ -55,9 +67,10 @@ impl<'a> Check<'a> {
         let Some(rules) = self.resolved(schema).and_then(Value::as_object) else {
             return;
         };
-        if depth > MAX_DEPTH {
+        if depth > MAX_DEPTH || self.steps_left == 0 {
             return;
         }
+        self.steps_left -= 1;
         for (keyword, is_all) in [("anyOf", false), ("oneOf", false), ("allOf", true)] {
             let Some(parts) = rules.get(keyword).and_then(Value::as_array) else {
                 continue;
@@ -77,6 +90,7 @@ impl<'a> Check<'a> {
             return;
         }
         self.words(rules, value, path);
+        self.sizes(rules, value, path);
         match value {
             Value::Object(members) => self.object(rules, members, path, depth),
             Value::Array(items) => {
@@ -90,12 +104,14 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn fits(&self, schema: &'a Value, value: &Value, depth: usize) -> bool {
+    fn fits(&mut self, schema: &'a Value, value: &Value, depth: usize) -> bool {
         let mut check = Check {
             root: self.root,
+            steps_left: self.steps_left,
             problems: Vec::new(),
         };
         check.value(schema, value, "", depth);
+        self.steps_left = check.steps_left;
         check.problems.is_empty()
     }
 
@@ -161,6 +177,45 @@ impl<'a> Check<'a> {
         }
     }
 
+    /// Checks the bounds of numbers, and of the lengths of texts and arrays.
+    fn sizes(&mut self, rules: &Map<String, Value>, value: &Value, path: &str) {
+        type Bound = (&'static str, &'static str, fn(f64, f64) -> bool);
+        const NUMBER: [Bound; 4] = [
+            ("minimum", "at least", |it, bound| it >= bound),
+            ("maximum", "at most", |it, bound| it <= bound),
+            ("exclusiveMinimum", "more than", |it, bound| it > bound),
+            ("exclusiveMaximum", "less than", |it, bound| it < bound),
+        ];
+        const TEXT: [Bound; 2] = [
+            ("minLength", "at least", |it, bound| it >= bound),
+            ("maxLength", "at most", |it, bound| it <= bound),
+        ];
+        const ARRAY: [Bound; 2] = [
+            ("minItems", "at least", |it, bound| it >= bound),
+            ("maxItems", "at most", |it, bound| it <= bound),
+        ];
+        #[expect(clippy::cast_precision_loss, reason = "arguments are not that long")]
+        let (size, bounds, unit): (_, &[Bound], _) = match value {
+            Value::Number(number) => (number.as_f64(), &NUMBER, ""),
+            Value::String(text) => (Some(text.chars().count() as f64), &TEXT, " characters"),
+            Value::Array(items) => (Some(items.len() as f64), &ARRAY, " items"),
+            _ => return,
+        };
+        let Some(size) = size else { return };
+        for (keyword, word, holds) in bounds {
+            let bound = rules.get(*keyword);
+            let Some(bound) = bound.and_then(Value::as_f64) else {
+                continue;
+            };
+            if !holds(size, bound) {
+                self.report(
+                    path,
+                    &format!("expected {word} {bound}{unit}, received {size}"),
+                );
+            }
+        }
+    }
+
     fn object(
         &mut self,
         rules: &'a Map<String, Value>,
@@ -172,13 +227,17 @@ impl<'a> Check<'a> {
         let required = rules.get("required").and_then(Value::as_array);
         for name in required.into_iter().flatten().filter_map(Value::as_str) {
             if !members.contains_key(name) {
-                let of = properties.and_then(|it| it.get(name));
-                let of = of.and_then(|it| it.get("type")).and_then(Value::as_str);
-                let of = of.map_or_else(String::new, |it| format!(" ({it})"));
+                let of = properties
+                    .and_then(|it| it.get(name))
+                    .and_then(|it| it.get("type"))
+                    .and_then(Value::as_str)
+                    .map_or_else(String::new, |it| format!(" ({it})"));
                 self.report(path, &format!("missing required \"{}\"{of}", visible(name)));
             }
         }
+        // Keys that match a pattern are not the others, and patterns are left to the server.
         let others = rules.get("additionalProperties");
+        let others = others.filter(|_| !rules.contains_key("patternProperties"));
         for (name, value) in members {
             let inside = if path.is_empty() {
                 name.clone()
@@ -258,6 +317,10 @@ mod tests {
                 "when": {"anyOf": [{"type": "string"}, {"type": "null"}]},
                 "where": {"$ref": "#/$defs/place"},
                 "filter": {"type": "object", "properties": {"a": {"type": "number"}}},
+                "size": {"type": "number", "minimum": 1, "maximum": 100},
+                "share": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+                "key": {"type": "string", "minLength": 2},
+                "pair": {"type": "array", "maxItems": 2},
             },
             "required": ["repo"],
             "$defs": {"place": {"type": "object", "properties": {"x": {"type": "number"}}, "additionalProperties": false}},
@@ -309,6 +372,30 @@ mod tests {
                 json!({"repo": "a", "filter": {"a": "b"}}),
                 Some("filter.a: expected number, received string"),
             ),
+            (
+                json!({"repo": "a", "size": 0}),
+                Some("size: expected at least 1, received 0"),
+            ),
+            (
+                json!({"repo": "a", "size": 101.5}),
+                Some("size: expected at most 100, received 101.5"),
+            ),
+            (
+                json!({"repo": "a", "share": 1}),
+                Some("share: expected less than 1, received 1"),
+            ),
+            (
+                json!({"repo": "a", "key": "é"}),
+                Some("key: expected at least 2 characters, received 1"),
+            ),
+            (
+                json!({"repo": "a", "pair": [1, 2, 3]}),
+                Some("pair: expected at most 2 items, received 3"),
+            ),
+            (
+                json!({"repo": "a", "size": 100, "share": 0.5, "key": "éé", "pair": []}),
+                None,
+            ),
             (json!([]), Some("expected object, received array")),
             (
                 json!({"repo": 1, "a": 1, "b": 1, "c": 1, "d": 1, "e": 1}),
@@ -324,6 +411,27 @@ mod tests {
     }
 
     #[test]
+    fn arguments_that_cannot_be_read_are_refused() {
+        let deep = "[".repeat(200) + &"]".repeat(200);
+        for (text, problem) in [
+            (r#"{"repo":"\ud83d"}"#, "unexpected end of hex escape"),
+            (&deep, "recursion limit exceeded"),
+        ] {
+            let arguments = RawJson::trusted(text.to_owned().into());
+            assert_eq!(problems(&schema(), &arguments).as_deref(), Some(problem));
+        }
+    }
+
+    /// Without a bound this would take longer than anybody waits.
+    #[test]
+    fn a_schema_that_refers_to_itself_in_many_forms_is_not_followed_for_ever() {
+        let itself = vec![json!({"$ref": "#"}); 20];
+        let schema = json!({"anyOf": itself, "oneOf": itself, "type": "array"});
+        let found = problems(&schema, &RawJson::of(&json!({"b": 1})));
+        assert_eq!(found.as_deref(), Some("expected array, received object"));
+    }
+
+    #[test]
     fn a_schema_that_is_open_or_odd_refuses_nothing() {
         let schemas = [
             json!({}),
@@ -331,6 +439,9 @@ mod tests {
             json!({"type": "object"}),
             json!({"properties": {"a": {}}, "additionalProperties": true}),
             json!({"properties": {"a": {}}, "allOf": [{}]}),
+            json!({"patternProperties": {"^b": {}}, "additionalProperties": false}),
+            json!({"patternProperties": {"^b": {}}, "additionalProperties": {"type": "string"}}),
+            json!({"properties": {"b": {"exclusiveMinimum": true, "minLength": 2, "maxItems": 0}}}),
             json!({"$ref": "#"}),
             json!({"$ref": "http://elsewhere"}),
             json!({"type": "imaginary"}),

@@ -8,7 +8,7 @@ use rawjson::RawJson;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    budget::{Address, Cut, Structured, View},
+    budget::{Address, Cut, MetaMember, Structured, View},
     call::{Owner, Recipient},
     config::MetaTool,
     visible::visible,
@@ -102,7 +102,14 @@ impl<'a> CutReport<'a> {
     fn compose(&self, workbench: &Workbench, link: Option<&RawJson>) -> RawJson {
         let about = self.about();
         let notice = self.notice(workbench.has(MetaTool::ReadResult));
-        self.cut.compose(&notice, link, (RESULT_KEY, &about))
+        self.cut.compose(
+            &notice,
+            link,
+            MetaMember {
+                key: RESULT_KEY,
+                value: &about,
+            },
+        )
     }
 
     /// Returns the address of the first page, with which any client can read the rest.

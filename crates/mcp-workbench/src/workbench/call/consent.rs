@@ -13,7 +13,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use ident::{ToolIdentifier, ToolName};
+use ident::{ServerIdentifier, ToolIdentifier, ToolName};
 use indexmap::IndexSet;
 use rawjson::RawJson;
 use tokio::sync::Notify;
@@ -61,13 +61,13 @@ struct Granted {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ScopedTool {
     server: u64,
-    scope: Scope,
+    scope: ConsentScope,
     tool: ToolName,
 }
 
 /// The scope of a consent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Scope {
+enum ConsentScope {
     /// A run of a script, until it ends.
     Run(Arc<str>),
     /// A client with a session, until it disconnects.
@@ -78,20 +78,20 @@ enum Scope {
 
 /// The scopes that a client can be offered.
 struct Scopes {
-    run: Option<Scope>,
-    session: Option<Scope>,
+    run: Option<ConsentScope>,
+    session: Option<ConsentScope>,
 }
 
 impl Scopes {
     fn of(client: &dyn ClientHandle) -> Self {
         let session = match (client.own_era(), client.principal()) {
-            (Era::Legacy, _) => Some(Scope::Client(client.id())),
+            (Era::Legacy, _) => Some(ConsentScope::Client(client.id())),
             // A stateless request of an anonymous client has no session.
             (Era::Modern, Principal::Anybody) => None,
-            (Era::Modern, principal) => Some(Scope::Principal(principal)),
+            (Era::Modern, principal) => Some(ConsentScope::Principal(principal)),
         };
         Self {
-            run: client.script_run().map(Scope::Run),
+            run: client.script_run().map(ConsentScope::Run),
             session,
         }
     }
@@ -104,7 +104,7 @@ impl Scopes {
     }
 
     /// Returns the scope that the user has chosen; `None` for a single call.
-    fn chosen(self, approval: Approval) -> Option<Scope> {
+    fn chosen(self, approval: Approval) -> Option<ConsentScope> {
         match approval {
             Approval::Once => None,
             Approval::Run => self.run,
@@ -121,9 +121,43 @@ pub(super) struct Consent {
     call: Option<AskedCall>,
 }
 
+impl Consent {
+    /// Creates the consent to a tool that is permitted for longer than one call.
+    pub(super) fn lasting(asked: &AskedTool) -> Self {
+        Self {
+            definition: asked.definition,
+            call: None,
+        }
+    }
+
+    /// Creates the consent to a call that its client repeats, and returns its digest. It is valid if the call was permitted.
+    pub(super) fn repeated(
+        server: &ServerHandle,
+        asked: &AskedTool,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Option<(Self, Fingerprint)> {
+        let retry = context.retry.as_deref()?;
+        let definition = asked.definition;
+        let call = AskedCall::new(server, request, &*context.client);
+        let round = call.round(definition, retry.state.as_ref());
+        let call = Some(call);
+        Some((Self { definition, call }, round))
+    }
+
+    /// Returns the digest of the call as its client repeats it, if its server has answered with a question. The consent covers
+    /// that.
+    pub(super) fn round(&self, result: &RawJson) -> Option<Fingerprint> {
+        let call = self.call.as_ref()?;
+        // Any other result ends the call, and the consent with it.
+        let is_question = result_type(result) == ResultType::InputRequired;
+        is_question.then(|| call.round(self.definition, result.member(REQUEST_STATE).as_ref()))
+    }
+}
+
 /// A call that the user was asked about.
 struct AskedCall {
-    server: u64,
+    server: ServerIdentifier,
     principal: Principal,
     tool: ToolName,
     arguments: RawJson,
@@ -139,9 +173,9 @@ pub(super) enum Permit {
 
 /// A tool that the user is asked about.
 pub(super) struct AskedTool {
-    name: ToolName,
+    pub(super) name: ToolName,
     reason: Reason,
-    definition: Fingerprint,
+    pub(super) definition: Fingerprint,
 }
 
 impl Consents {
@@ -175,6 +209,7 @@ impl Consents {
                 call,
             }))));
         }
+        // A modern client repeats a call with the answers to its server. The user has permitted it already.
         if let Some(retry) = &context.retry {
             let call = AskedCall::new(server, request, &*context.client);
             if self.take_round(&call, definition, retry) {
@@ -188,14 +223,28 @@ impl Consents {
         Ok(Permit::Ask(asked))
     }
 
-    /// Asks the user whether a call may run. Dropping the future withdraws the question.
+    /// Remembers a consent that was found in the store of the replicas.
+    pub(super) fn remember_shared(
+        &self,
+        server: &ServerHandle,
+        asked: &AskedTool,
+        client: &dyn ClientHandle,
+        consent: &Consent,
+    ) {
+        if let (None, Some(scope)) = (&consent.call, Scopes::of(client).session) {
+            self.remember(asked.in_scope(server, scope), consent.definition);
+        }
+    }
+
+    /// Asks the user whether a call may run. Returns the consent, and for how long it was given. Dropping the future withdraws
+    /// the question.
     pub(super) async fn ask(
         &self,
         server: &ServerHandle,
-        asked: AskedTool,
+        asked: &AskedTool,
         request: &ToolRequest,
         client: &Arc<dyn ClientHandle>,
-    ) -> Result<Consent, NotPermitted> {
+    ) -> Result<(Consent, Approval), NotPermitted> {
         let definition = asked.definition;
         let scopes = Scopes::of(&**client);
         let scoped = asked.scoped(server, &scopes);
@@ -203,13 +252,13 @@ impl Consents {
             biased;
             // If the tool is permitted for the run or the session in the meantime, the answer is no longer needed.
             () = self.granted(&scoped, client.own_era(), definition) => {
-                return Ok(Consent { definition, call: None });
+                return Ok((Consent { definition, call: None }, Approval::Once));
             }
-            answered = self.decide_or_ask(server, &asked, request, client) => answered,
+            answered = self.decide_or_ask(server, asked, request, client) => answered,
         };
         report(
             server,
-            &asked,
+            asked,
             match answered {
                 Ok(_) => ApprovalState::Granted,
                 Err(_) => ApprovalState::Refused,
@@ -225,7 +274,7 @@ impl Consents {
             self.remember(asked.in_scope(server, scope), definition);
         }
         let call = Some(AskedCall::new(server, request, &**client));
-        Ok(Consent { definition, call })
+        Ok((Consent { definition, call }, answered))
     }
 
     /// Asks the user by the client of the call, and lets the page decide. The first answer counts.
@@ -236,6 +285,7 @@ impl Consents {
         request: &ToolRequest,
         client: &Arc<dyn ClientHandle>,
     ) -> Result<Approval, NotPermitted> {
+        let _wait = client.wait_for_user();
         report(server, asked, ApprovalState::Waiting);
         let open = self.approvals.add(PendingApproval {
             tool: asked.identifier(server),
@@ -263,16 +313,10 @@ impl Consents {
         approval(decided.map_err(|_| NotPermitted::Unanswered(NoAnswer::Late))?)
     }
 
-    /// Records the result of a call that the user was asked about. If its server asked a question, the client repeats
-    /// the call, and the consent covers that.
-    pub(super) fn record_round(&self, consent: &Consent, result: &RawJson) {
-        let Some(call) = &consent.call else { return };
-        // Any other result ends the call, and the consent with it.
-        if result_type(result) != ResultType::InputRequired {
-            return;
-        }
-        let round = call.round(consent.definition, result.member(REQUEST_STATE).as_ref());
+    /// Permits a call that its client repeats.
+    pub(super) fn add_round(&self, round: Fingerprint) {
         let mut granted = self.state();
+        // Clients may never come back, so the oldest goes. Its call is asked about again.
         if granted.rounds.len() >= MAX_ROUNDS {
             granted.rounds.shift_remove_index(0);
         }
@@ -281,15 +325,15 @@ impl Consents {
 
     /// Removes the consents of a client that has gone.
     pub(in crate::workbench) fn forget(&self, client: ClientId) {
-        self.forget_scope(&Scope::Client(client));
+        self.forget_scope(&ConsentScope::Client(client));
     }
 
     /// Removes the consents of a run that has ended.
     pub(in crate::workbench) fn forget_run(&self, run: &Arc<str>) {
-        self.forget_scope(&Scope::Run(Arc::clone(run)));
+        self.forget_scope(&ConsentScope::Run(Arc::clone(run)));
     }
 
-    fn forget_scope(&self, gone: &Scope) {
+    fn forget_scope(&self, gone: &ConsentScope) {
         self.state().tools.retain(|it, _| it.scope != *gone);
     }
 
@@ -298,6 +342,7 @@ impl Consents {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
+            // Registered before the check, so that a consent between check and wait is not missed.
             changed.as_mut().enable();
             if self.has_any(scoped, definition) {
                 return;
@@ -319,6 +364,7 @@ impl Consents {
 
     fn remember(&self, tool: ScopedTool, definition: Fingerprint) {
         let mut granted = self.state();
+        // Beyond the bound a consent holds for its call only, and the user is asked again.
         if granted.tools.len() < MAX_CONSENTS {
             granted.tools.insert(tool, definition);
         }
@@ -366,7 +412,7 @@ impl AskedTool {
         }
     }
 
-    fn in_scope(&self, server: &ServerHandle, scope: Scope) -> ScopedTool {
+    fn in_scope(&self, server: &ServerHandle, scope: ConsentScope) -> ScopedTool {
         ScopedTool {
             server: server.number(),
             scope,
@@ -385,7 +431,7 @@ impl AskedTool {
 impl AskedCall {
     fn new(server: &ServerHandle, request: &ToolRequest, client: &dyn ClientHandle) -> Self {
         Self {
-            server: server.number(),
+            server: server.identifier().clone(),
             principal: client.principal(),
             tool: request.name.clone(),
             arguments: request.arguments.clone(),
@@ -395,8 +441,15 @@ impl AskedCall {
     /// Returns the digest of the call as it is repeated with the state that its server gave out.
     fn round(&self, definition: Fingerprint, state: Option<&RawJson>) -> Fingerprint {
         let state = state.map_or("", RawJson::as_str);
-        let caller = format!("{} {:?}", self.server, self.principal);
-        let parts = [&caller, self.tool.as_str(), self.arguments.as_str(), state];
+        let caller = format!("{:?}", self.principal);
+        let parts = [
+            &caller,
+            self.server.toolbox.as_str(),
+            self.server.server.as_str(),
+            self.tool.as_str(),
+            self.arguments.as_str(),
+            state,
+        ];
         let mut hash = Sha256::new();
         hash.update(definition);
         for part in parts {
@@ -457,9 +510,16 @@ mod tests {
     const CHANGED: Fingerprint = [2; 32];
     const QUESTION: &str = r#"{"resultType":"input_required","requestState":"s1"}"#;
 
+    fn server(name: &str) -> ServerIdentifier {
+        ServerIdentifier {
+            toolbox: "dev".into(),
+            server: name.into(),
+        }
+    }
+
     fn asked_call() -> AskedCall {
         AskedCall {
-            server: 1,
+            server: server("fs"),
             principal: Principal::Local,
             tool: "wipe".into(),
             arguments: json(r#"{"a":1}"#),
@@ -480,7 +540,9 @@ mod tests {
             definition: SHOWN,
             call: Some(asked_call()),
         };
-        consents.record_round(&consent, &json(result));
+        if let Some(round) = consent.round(&json(result)) {
+            consents.add_round(round);
+        }
         consents
     }
 
@@ -492,7 +554,7 @@ mod tests {
         assert!(!consents.take_round(&asked_call(), CHANGED, &state));
         assert!(!consents.take_round(&asked_call(), SHOWN, &retry(r#""s2""#)));
         assert!(!takes(AskedCall {
-            server: 2,
+            server: server("db"),
             ..asked_call()
         }));
         assert!(!takes(AskedCall {
@@ -519,12 +581,10 @@ mod tests {
 
     #[test]
     fn a_consent_for_the_session_leaves_no_round() {
-        let consents = Consents::new(Arc::default());
         let consent = Consent {
             definition: SHOWN,
             call: None,
         };
-        consents.record_round(&consent, &json(QUESTION));
-        assert!(consents.state().rounds.is_empty());
+        assert_eq!(consent.round(&json(QUESTION)), None);
     }
 }

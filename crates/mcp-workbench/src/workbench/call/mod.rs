@@ -20,6 +20,7 @@ pub(super) mod oauth;
 mod observed;
 mod resolve;
 pub(super) mod select;
+mod shared_consents;
 #[cfg(test)]
 pub(crate) mod test_call;
 mod waiting;
@@ -47,8 +48,9 @@ use observed::{ObservedCall, end_with, observe};
 pub(crate) use resolve::LookupError;
 use resolve::{Attempt, Lookup};
 pub(crate) use select::Select;
-use waiting::Step;
+use shared_consents::record_round;
 pub(crate) use waiting::WaitingCall;
+use waiting::WaitingStep;
 
 /// The number of times that a call is checked and sent again because its tool changed between the check and the
 /// moment of sending.
@@ -289,8 +291,9 @@ fn named(workbench: &Workbench, mode: Mode, names: ToolNames<'_>) -> ToolIdentif
     let tool = ToolName::from(names.tool);
     let (toolbox, server) = match (mode, workbench.native()) {
         (Mode::Native, Some(native)) => {
-            let server = native.missing(names.tool).map(|(server, _)| server);
-            let server = server.unwrap_or_else(|| ServerName::from(""));
+            let server = native
+                .missing(names.tool)
+                .map_or_else(|| ServerName::from(""), |(server, _)| server);
             (native.toolbox().name().clone(), server)
         }
         _ => (names.toolbox.into(), names.server.into()),
@@ -333,7 +336,7 @@ impl Run {
                 let shown = (self.mode == Mode::Native).then(|| shown.to_owned());
                 CallStart::Waits(WaitingCall {
                     run: self,
-                    step: Step::Resolve { call, shown },
+                    step: WaitingStep::Resolve { call, shown },
                 })
             }
             Err(error) => {
@@ -364,7 +367,7 @@ impl Run {
             }
             Ok(Permit::Ask(_)) => CallStart::Waits(WaitingCall {
                 run: self,
-                step: Step::Check { server, call },
+                step: WaitingStep::Check { server, call },
             }),
             Err(refusal) => {
                 CallStart::Over(self.finish(None, Err(CallError::from(refusal).into())))
@@ -380,7 +383,7 @@ impl Run {
         end: CallEnd,
     ) -> Settled {
         let step = match end {
-            CallEnd::Unfinished(call) => Step::Follow {
+            CallEnd::Unfinished(call) => WaitingStep::Follow {
                 server,
                 call,
                 consent,
@@ -392,7 +395,7 @@ impl Run {
                 ..
             } if self.checks < MAX_CHECKS => {
                 self.checks += 1;
-                Step::Check { server, call }
+                WaitingStep::Check { server, call }
             }
             CallEnd::Over {
                 call,
@@ -400,7 +403,7 @@ impl Run {
                 ..
             } if self.header_repeats < MAX_HEADER_REPEATS => {
                 self.header_repeats += 1;
-                Step::Check { server, call }
+                WaitingStep::Check { server, call }
             }
             CallEnd::Over {
                 call,
@@ -410,7 +413,7 @@ impl Run {
                 .sign_in()
                 .is_some_and(|it| self.can_sign_in(&server, it)) =>
             {
-                Step::SignIn {
+                WaitingStep::SignIn {
                     server,
                     call,
                     error,
@@ -434,7 +437,7 @@ impl Run {
                 self.record_end(consent, &result);
                 Settled::Waits(WaitingCall {
                     run: self,
-                    step: Step::Select { filter, result },
+                    step: WaitingStep::Select { filter, result },
                 })
             }
             (_, result) => {
@@ -453,7 +456,7 @@ impl Run {
     /// Ends the operation before the reply is made, and records a round of questions that a consent covers.
     fn record_end(&mut self, consent: Option<&Consent>, result: &CallResult) {
         if let Some(consent) = consent {
-            self.workbench.consents.record_round(consent, &result.json);
+            record_round(&self.workbench, &*self.client, consent, &result.json);
         }
         if let Some(observed) = self.observed.take() {
             observed.end(CallOutcome::with(&result.json, result.marks), None);
@@ -467,7 +470,7 @@ impl Run {
         result: Result<CallResult, CallFailure>,
     ) -> CallReply {
         if let (Some(consent), Ok(result)) = (consent, &result) {
-            self.workbench.consents.record_round(consent, &result.json);
+            record_round(&self.workbench, &*self.client, consent, &result.json);
         }
         let observed = self.observed.take();
         let outcome = observed.as_ref().map(|_| match &result {
@@ -487,7 +490,10 @@ impl Run {
         observed: Option<&OperationGuard>,
     ) -> CallReply {
         match result {
-            Ok(result) => CallReply::Result(self.reply(result, observed)),
+            Ok(result) => {
+                let result = self.prepare(result, observed);
+                CallReply::Result(result.into_client(self.client.era()))
+            }
             Err(CallFailure::Failed(CallError::Refused { error, .. }))
                 if self.passes_on(&error) =>
             {
@@ -502,8 +508,7 @@ impl Run {
     }
 
     /// Records the links of a result and applies the budget. Native mode passes results on as they are.
-    fn reply(&self, mut result: CallResult, observed: Option<&OperationGuard>) -> Spliced {
-        let era = self.client.era();
+    fn prepare(&self, mut result: CallResult, observed: Option<&OperationGuard>) -> CallResult {
         if self.mode != Mode::Native {
             if result.marks.has_links {
                 let owner = self.client.recipient().owner;
@@ -516,7 +521,7 @@ impl Run {
                 self.report_cut(observed, bytes, result.json.as_bytes().len());
             }
         }
-        result.into_client(era)
+        result
     }
 
     /// Reports a result that was cut to its budget.

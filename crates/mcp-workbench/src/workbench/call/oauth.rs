@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Opens a toolbox, and offers the user to sign in to the servers that want it, one after the other.
-pub(in crate::workbench) async fn open_signing_in(
+pub(in crate::workbench) async fn open_with_sign_in(
     workbench: &Workbench,
     toolbox: &Toolbox,
     client: &Arc<dyn ClientHandle>,
@@ -112,6 +112,8 @@ async fn ask<T>(
     done: impl Future<Output = Result<T, SignInError>>,
 ) -> Result<(), NotSignedIn> {
     let id = fresh_id();
+    // Until the browser is done, which may be long after the client has answered.
+    let _wait = client.wait_for_user();
     let asked = client.ask_user(&params(&id));
     let granted = agreed(asked, done).await;
     let is_begun = !matches!(granted, Err(NotSignedIn::Declined));

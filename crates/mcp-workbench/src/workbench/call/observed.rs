@@ -42,7 +42,9 @@ pub(super) fn observe(
         meta: context.meta.as_ref(),
         client: EventClient::of(&*context.client, workbench.client_name()),
     });
-    context.reports.set_span(observed.span());
+    if workbench.observed().wants_hops() {
+        context.reports.set_span(observed.span());
+    }
     observed
 }
 
@@ -54,8 +56,10 @@ pub(super) fn end_with(observed: OperationGuard, outcome: CallOutcome, reply: &C
         }
         CallReply::Refused(error) => observed.end(outcome, Some(OperationReply::Error(error))),
         CallReply::Failed { failure, mode, .. } if failure.is_unknown_name(*mode) => {
-            let error = ObjectText::new().member("code", &code::INVALID_PARAMS);
-            let error = error.member("message", "Unknown tool").finish();
+            let error = ObjectText::new()
+                .member("code", &code::INVALID_PARAMS)
+                .member("message", "Unknown tool")
+                .finish();
             observed.end(outcome, Some(OperationReply::Error(&error)));
         }
         CallReply::Result(_) | CallReply::Failed { .. } => observed.end(outcome, None),

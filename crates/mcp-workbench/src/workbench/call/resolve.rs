@@ -103,8 +103,10 @@ fn look_up_identifier(
     client: &Arc<dyn ClientHandle>,
 ) -> Result<Lookup, LookupError> {
     let now = workbench.now.borrow();
-    let toolbox = now.toolboxes.get(names.toolbox);
-    let toolbox = toolbox.ok_or(LookupError::ToolboxUnknown)?;
+    let toolbox = now
+        .toolboxes
+        .get(names.toolbox)
+        .ok_or(LookupError::ToolboxUnknown)?;
     if !toolbox.is_usable() {
         if now.config.auto_open {
             // The call needs only its own server, so it goes on without waiting for the others.
@@ -119,6 +121,7 @@ fn look_up_identifier(
     let contents = toolbox.contents();
     let server = contents.servers().get_key_value(names.server);
     let (server_name, server) = server.ok_or(LookupError::ServerUnknown)?;
+    // By reference: cloning the status would cost every call two counters of its list.
     let found = server.inspect(|status| find_listed(status, names.tool, attempt))?;
     Ok(match found {
         Some(Listed { name, may_ask }) => Lookup::Found {
@@ -154,6 +157,7 @@ fn find_listed(
             name: tool.name.clone(),
             may_ask: tools.is_judged(),
         })),
+        // A stale list may lack the tool that the server has just announced.
         None if status.stale && attempt == Attempt::First => Ok(None),
         None => Err(missing(tools, tool)),
     }
@@ -263,8 +267,9 @@ pub(super) fn known_names(
         }
         (LookupError::ToolUnknown, Some(toolbox)) => {
             let server = toolbox.server(&tool.server);
-            let tools = server.and_then(|server| server.status().tools);
-            let tools = tools.unwrap_or_default();
+            let tools = server
+                .and_then(|server| server.status().tools)
+                .unwrap_or_default();
             tools.tools().iter().map(|it| it.name.to_string()).collect()
         }
         _ => Vec::new(),

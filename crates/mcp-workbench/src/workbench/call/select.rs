@@ -3,14 +3,14 @@
 //! never called again for it.
 
 use rawjson::RawJson;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::{
-    Mode, Run,
+    CallReply, CallResult, Mode, Run,
     budget::{RESULT_KEY, addresses},
 };
 use crate::{
-    budget::{Address, NotSelectable, Selection, View, with_remark},
+    budget::{Address, MetaMember, NotSelectable, Selection, View, with_remark},
     config::MetaTool,
     jq::Filter,
     workbench::{
@@ -44,20 +44,59 @@ impl Run {
     }
 }
 
-/// Applies a filter to the result of a call.
-pub(super) async fn apply(run: &Run, filter: &Filter, result: RawJson) -> RawJson {
+/// A result to which a filter was applied or not, and the line that says so.
+struct Selected {
+    result: RawJson,
+    remark: Option<Remark>,
+}
+
+/// A line for the model, and the members of `_meta` for programs.
+struct Remark {
+    text: String,
+    mark: (&'static str, RawJson),
+    /// The members that say where the whole result is read, if it is stored.
+    whole: Map<String, Value>,
+}
+
+/// Applies a filter to the result of a call, and returns the reply. The line about the filter is added after the budget was
+/// applied, so that it is never cut, and is no part of a stored result.
+pub(super) async fn reply(run: &Run, filter: &Filter, result: CallResult) -> CallReply {
+    let Selected {
+        result: json,
+        remark,
+    } = apply(run, filter, result.json).await;
+    let within_budget = run.prepare(CallResult::new(json.clone(), result.era), None);
+    let result = match remark {
+        Some(remark) => {
+            let is_cut = within_budget.json != json;
+            CallResult::new(remark.add_to(&within_budget.json, is_cut), result.era)
+        }
+        None => within_budget,
+    };
+    CallReply::Result(result.into_client(run.client.era()))
+}
+
+async fn apply(run: &Run, filter: &Filter, result: RawJson) -> Selected {
+    let unchanged = |result| Selected {
+        result,
+        remark: None,
+    };
+    let refused = |result, why: &str| Selected {
+        result,
+        remark: Some(Remark::refused(why)),
+    };
     let selection = match Selection::of(&result) {
         // The client was shown the tool's `outputSchema`, and rejects a result without its structured content.
         Ok(selection) if run.mode == Mode::Registered && selection.is_structured() => {
-            return result;
+            return unchanged(result);
         }
         Ok(selection) => selection,
-        Err(NotSelectable::NotFinal) => return result,
-        Err(error @ NotSelectable::NotJson) => return refused(&result, &error.to_string()),
+        Err(NotSelectable::NotFinal) => return unchanged(result),
+        Err(error @ NotSelectable::NotJson) => return refused(result, &error.to_string()),
     };
     let output = match filters::run(&run.workbench, filter, selection.input()).await {
         Ok(output) => output,
-        Err(error) => return refused(&result, &error.to_string()),
+        Err(error) => return refused(result.clone(), &error.to_string()),
     };
     let budget = run.workbench.budget(&run.tool.server_identifier());
     let page_size = budget.unwrap_or(PAGE_CHARACTERS);
@@ -69,31 +108,59 @@ pub(super) async fn apply(run: &Run, filter: &Filter, result: RawJson) -> RawJso
         page_size,
     };
     let Some(stored) = store_result(&run.workbench, whole) else {
-        return refused(&result, "the whole result is too large to be stored");
+        return refused(result.clone(), "the whole result is too large to be stored");
     };
-    let notice = notice(&run.workbench, &stored, selection.characters());
-    let mut about = json!({ "selected": true, "characters": selection.characters() });
-    if let Some(about) = about.as_object_mut() {
-        about.extend(addresses(&stored));
+    let characters = selection.characters();
+    Selected {
+        result: selection.compose(&[&output]),
+        remark: Some(Remark::selected(&run.workbench, &stored, characters)),
     }
-    let about = RawJson::of(&about);
-    selection.compose(&[&output, &notice], (RESULT_KEY, &about))
 }
 
-/// Returns the notice for the model: how much there is, and how to read it.
-fn notice(workbench: &Workbench, stored: &StoredResult, characters: usize) -> String {
-    let place = if workbench.has(MetaTool::ReadResult) {
-        let call = json!({ "result": stored.id });
-        format!("{} with {call}", MetaTool::ReadResult.name())
-    } else {
-        Address::first(&stored.id, View::Text).to_string()
-    };
-    format!("[Selected from {characters} characters. The whole result, for a while: {place}]")
-}
+impl Remark {
+    /// Creates the remark about a part: how much there is, and how to read it.
+    fn selected(workbench: &Workbench, stored: &StoredResult, characters: usize) -> Self {
+        let place = if workbench.has(MetaTool::ReadResult) {
+            let call = json!({ "result": stored.id });
+            format!("{} with {call}", MetaTool::ReadResult.name())
+        } else {
+            Address::first(&stored.id, View::Text).to_string()
+        };
+        let mut whole = Map::new();
+        whole.insert("characters".to_owned(), characters.into());
+        whole.extend(addresses(stored));
+        Self {
+            text: format!(
+                "[Selected from {characters} characters. The whole result, for a while: {place}]"
+            ),
+            mark: ("selected", RawJson::of(&true)),
+            whole,
+        }
+    }
 
-/// Returns the result with a line that says why it is whole.
-fn refused(result: &RawJson, why: &str) -> RawJson {
-    let remark = format!("[select was not applied: {why}. This is the whole result.]");
-    let about = RawJson::of(&json!({ "select_error": why }));
-    with_remark(result, &remark, (RESULT_KEY, &about))
+    /// Creates the remark about a result that was not filtered.
+    fn refused(why: &str) -> Self {
+        Self {
+            text: format!("[select was not applied: {why}. The result is not filtered.]"),
+            mark: ("select_error", RawJson::of(&why)),
+            whole: Map::new(),
+        }
+    }
+
+    /// Adds the remark to a result. In one that is cut, `_meta` already says where the rest of the shown part is.
+    fn add_to(&self, result: &RawJson, is_cut: bool) -> RawJson {
+        let about_cut = result.member("_meta").and_then(|it| it.member(RESULT_KEY));
+        let whole = RawJson::of(&self.whole);
+        let (mark, value) = &self.mark;
+        let about = match about_cut.filter(|_| is_cut) {
+            Some(about) if self.whole.is_empty() => about.with_member(mark, value),
+            Some(about) => about.with_member(mark, value).with_member("whole", &whole),
+            None => whole.with_member(mark, value),
+        };
+        let about = MetaMember {
+            key: RESULT_KEY,
+            value: &about,
+        };
+        with_remark(result, &self.text, about)
+    }
 }

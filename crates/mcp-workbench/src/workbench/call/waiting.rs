@@ -10,23 +10,24 @@ use super::{
     renamed,
     resolve::{self, Attempt, Lookup, LookupError},
     select,
+    shared_consents::SharedConsents,
 };
 use crate::{
     call::{Call, CallRequest},
     downstream::{CallError, CallResult, ServerHandle, Unfinished},
     jq::Filter,
-    policy::permissions::NotPermitted,
+    policy::permissions::{Approval, NotPermitted},
     workbench::Workbench,
 };
 
 /// A call that has to wait for something.
 pub(crate) struct WaitingCall {
     pub(super) run: Run,
-    pub(super) step: Step,
+    pub(super) step: WaitingStep,
 }
 
 /// The step that a call waits at.
-pub(super) enum Step {
+pub(super) enum WaitingStep {
     /// The tool has to be found.
     Resolve { call: Call, shown: Option<String> },
     /// The call has to be checked and sent.
@@ -56,12 +57,14 @@ impl WaitingCall {
         let Self { mut run, mut step } = self;
         loop {
             let (server, call) = match step {
-                Step::Resolve { call, shown } => match resolve(&mut run, call, shown).await {
-                    Ok(found) => found,
-                    Err(failure) => return run.finish(None, Err(failure)),
-                },
-                Step::Check { server, call } => (server, call),
-                Step::SignIn {
+                WaitingStep::Resolve { call, shown } => {
+                    match resolve(&mut run, call, shown).await {
+                        Ok(found) => found,
+                        Err(failure) => return run.finish(None, Err(failure)),
+                    }
+                }
+                WaitingStep::Check { server, call } => (server, call),
+                WaitingStep::SignIn {
                     server,
                     call,
                     error,
@@ -76,22 +79,23 @@ impl WaitingCall {
                     }
                     (server, call)
                 }
-                Step::Follow {
+                WaitingStep::Follow {
                     server,
                     call,
                     consent,
                 } => {
-                    let result = call.follow(&server).await;
-                    let result = result.map(|json| CallResult::new(json, run.client.era()));
+                    let result = call
+                        .follow(&server)
+                        .await
+                        .map(|json| CallResult::new(json, run.client.era()));
                     match run.over(consent.as_deref(), result) {
                         Settled::Over(reply) => return reply,
                         Settled::Waits(waiting) => Self { run, step } = waiting,
                     }
                     continue;
                 }
-                Step::Select { filter, result } => {
-                    let selected = select::apply(&run, &filter, result.json).await;
-                    return run.finish(None, Ok(CallResult::new(selected, result.era)));
+                WaitingStep::Select { filter, result } => {
+                    return select::reply(&run, &filter, result).await;
                 }
             };
             let (consent, call) = match permit(&run, &server, call).await {
@@ -121,6 +125,7 @@ async fn resolve(
     loop {
         let mut names = ToolNames::from(&run.tool);
         if let Some(shown) = &shown {
+            // In native mode the client knows the tool by another name than its server.
             names.tool = shown;
         }
         let found = resolve::look_up(&workbench, run.mode, names, attempt, &run.client);
@@ -139,7 +144,7 @@ async fn resolve(
                 }
                 return Ok((server, call));
             }
-            Ok(lookup) => wait_signing_in(run, &workbench, lookup).await,
+            Ok(lookup) => wait_with_sign_in(run, &workbench, lookup).await,
             Err(error) => Err(error),
         };
         if let Err(error) = waited {
@@ -165,7 +170,7 @@ fn begin_operation(run: &mut Run, call: &mut Call) {
     }
 }
 
-async fn wait_signing_in(
+async fn wait_with_sign_in(
     run: &mut Run,
     workbench: &Workbench,
     lookup: Lookup,
@@ -200,10 +205,26 @@ async fn permit(
     let consent = match consents.check(server, request, &call.context)? {
         Permit::Granted(consent) => consent,
         Permit::Ask(asked) => {
-            let consent = consents.ask(server, asked, request, &run.client).await?;
+            let shared = SharedConsents::of(&run.workbench, &*run.client);
+            let found = match &shared {
+                Some(shared) => shared.find(server, &asked, request, &call.context).await,
+                None => None,
+            };
+            let consent = if let Some(consent) = found {
+                consents.remember_shared(server, &asked, &*run.client, &consent);
+                consent
+            } else {
+                let ask = consents.ask(server, &asked, request, &run.client);
+                let (consent, approval) = ask.await?;
+                if let (Some(shared), Approval::Session) = (&shared, approval) {
+                    shared.grant(server, &asked).await;
+                }
+                consent
+            };
             Some(Box::new(consent))
         }
     };
+    // The server compares this digest at the moment of sending, since the tool may change until then.
     request.consent = consent.as_deref().map(|it| Box::new(it.definition));
     Ok((consent, call))
 }

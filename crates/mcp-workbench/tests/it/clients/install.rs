@@ -142,6 +142,24 @@ fn replace_removes_servers_that_the_workbench_has() {
 }
 
 #[test]
+fn replace_names_servers_of_which_the_client_allows_fewer_tools() {
+    let machine = prepared();
+    let file = machine.client_file(client(ClientName::Kiro));
+    let server =
+        json!({"command": "npx", "args": ["-y", "shared-server"], "env": {"KEY": "${SHARED_KEY}"}});
+    let mut strict = server.clone();
+    strict["disabledTools"] = json!(["write"]);
+    let words = "Kiro allows fewer tools of these than the workbench: common";
+    for (entry, is_named) in [(server, false), (strict, true)] {
+        write(&file, &json!({"mcpServers": {"common": entry}}).to_string());
+        let ran = machine
+            .run(&["install", "--client", "kiro", "--replace", "--yes"])
+            .ends_with(0);
+        assert_eq!(ran.all().contains(words), is_named, "{}", ran.all());
+    }
+}
+
+#[test]
 fn import_is_not_suggested_for_entries_that_cannot_be_imported() {
     let machine = prepared();
     let servers = json!({"own": {"command": "own-server", "args": []},

@@ -224,6 +224,60 @@ fn undo_restores_replaced_servers_after_the_client_rewrote_its_file() {
 }
 
 #[test]
+fn undo_restores_replaced_servers_after_the_workbench_was_removed_in_the_client() {
+    let machine = prepared();
+    let file = machine.client_file(client(ClientName::Cursor));
+    let before = entries(&machine, ClientName::Cursor);
+    let undo = ["install", "--client", "cursor", "--undo"];
+    let remove = |name: &str| {
+        let mut value = jsonc(&read(&file));
+        let servers = value["mcpServers"].as_object_mut().expect("servers");
+        servers.remove(name).expect("the entry is there");
+        write(&file, &value.to_string());
+    };
+    machine
+        .run(&["install", "--client", "cursor", "--yes", "--replace"])
+        .ends_with(0);
+    remove("workbench");
+    let removed = read(&file);
+    machine
+        .run(&[&undo[..], &["--dry-run"]].concat())
+        .ends_with(0)
+        .says(&["would restore: common"]);
+    assert_eq!(read(&file), removed);
+    machine
+        .run(&undo)
+        .ends_with(0)
+        .says(&["was removed from", "restored: common", "backup: "]);
+    assert_eq!(entries(&machine, ClientName::Cursor), before);
+    // A server that the user removes after the undo stays removed.
+    remove("common");
+    machine.run(&undo).ends_with(1).says(&["nothing to undo"]);
+}
+
+#[test]
+fn undo_names_no_backup_of_a_file_that_did_not_exist() {
+    let machine = prepared();
+    let file = machine.client_file(client(ClientName::Kiro));
+    fs::remove_file(&file).expect("the file can be removed");
+    machine
+        .run(&["install", "--client", "kiro", "--yes"])
+        .ends_with(0);
+    rewrite(&machine, ClientName::Kiro);
+    let ran = machine
+        .run(&["install", "--client", "kiro", "--undo"])
+        .ends_with(0);
+    assert!(!ran.all().contains("backup"), "{}", ran.all());
+    assert_eq!(
+        jsonc(&read(&file)),
+        json!({"mcpServers": {}, "saved": true})
+    );
+    let files = machine.files().into_iter().map(|(path, _)| path);
+    let mut backups = files.filter(|it| it.to_string_lossy().contains("mcp.json.workbench-backup"));
+    assert_eq!(backups.next(), None);
+}
+
+#[test]
 fn undo_restores_the_servers_of_several_installs() {
     let machine = prepared();
     let file = machine.client_file(client(ClientName::Cursor));

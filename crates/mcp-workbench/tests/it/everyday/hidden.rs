@@ -49,6 +49,8 @@ fn hostile() -> Setup {
         {"name": "dies", "inputSchema": {}},
         {"name": "asks", "inputSchema": {}},
         {"name": HIDDEN, "title": HIDDEN, "description": HIDDEN, "inputSchema": {HIDDEN: HIDDEN}},
+        // All of its characters are letters.
+        {"name": "fil\u{3164}led", "inputSchema": {}},
         {"name": "broken", "inputSchema": 5, HIDDEN: 1},
     ]);
     let form = json!({"message": HIDDEN, "requestedSchema": {"type": "object", "properties": {
@@ -91,6 +93,7 @@ fn hostile() -> Setup {
             json!({"command": format!("no{}", HIDDEN.replace('\0', ""))}),
         )
         .entry("away", json!({"url": "http://127.0.0.1:9/\u{202e}"}))
+        .entry("no\u{200b}thing\u{2062}", json!({"command": "nothing"}))
         .toolbox(&HIDDEN.replace('\0', ""), "named so")
         .argument("--log-level")
         .argument("trace")

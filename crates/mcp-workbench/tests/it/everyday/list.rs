@@ -136,15 +136,15 @@ fn cached_tools_are_listed_with_their_age() {
         command.arg("--config").arg(setup.config()).args(arguments);
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     };
-    let kept = |listed: &str, toolbox: usize| {
+    let cached = |listed: &str, toolbox: usize| {
         let listed: serde_json::Value = serde_json::from_str(listed).unwrap();
         listed["toolboxes"][toolbox]["servers"][0]["kept"].clone()
     };
-    assert_eq!(kept(&warmed(&setup, &["list", "--json"]), 0), json!(null));
+    assert_eq!(cached(&warmed(&setup, &["list", "--json"]), 0), json!(null));
     warmed(&setup, &["warm", "dev"]);
     let listed = warmed(&setup, &["list", "--json"]);
-    assert_eq!(kept(&listed, 0)["tools"], 2);
-    assert_eq!(kept(&listed, 1), json!(null));
+    assert_eq!(cached(&listed, 0)["tools"], 2);
+    assert_eq!(cached(&listed, 1), json!(null));
     let text = warmed(&setup, &["list"]);
     assert!(text.contains("fs      stdio      2 tools  "), "{text}");
 

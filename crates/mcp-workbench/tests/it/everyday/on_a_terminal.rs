@@ -33,6 +33,20 @@ fn a_workbench_that_waits_for_a_client_says_so() {
 }
 
 #[test]
+fn a_workbench_without_a_configuration_says_what_it_needs() {
+    let mut workbench = OnTerminal::start_bare(Setup::new());
+    assert_eq!(workbench.finish().code(), Some(1));
+    for words in [
+        "waits for an MCP client on stdin",
+        "`mcp-workbench demo`",
+        "`mcp-workbench init`",
+        "`mcp-workbench --help`",
+    ] {
+        workbench.wait_for(words);
+    }
+}
+
+#[test]
 fn progress_is_shown_and_erased() {
     let mut doctor = OnTerminal::start(slow(), &["doctor"]);
     doctor.wait_for("s), 0 of 1 done");

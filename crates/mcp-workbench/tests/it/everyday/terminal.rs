@@ -4,7 +4,7 @@ use std::{
     fs::File,
     io::{Read, Write},
     os::fd::OwnedFd,
-    process::{Child, ExitStatus},
+    process::{Child, Command, ExitStatus},
     sync::{Arc, Mutex},
     thread,
 };
@@ -30,12 +30,20 @@ impl OnTerminal {
     /// Starts a command on a terminal of 80 columns.
     pub(crate) fn start(setup: Setup, arguments: &[&str]) -> Self {
         setup.write_config();
-        let (master, slave) = terminal();
         let mut command = setup.command();
+        command.arg("--config").arg(setup.config()).args(arguments);
+        Self::run(setup, command)
+    }
+
+    /// Starts the workbench without arguments on a terminal.
+    pub(crate) fn start_bare(setup: Setup) -> Self {
+        let command = setup.command();
+        Self::run(setup, command)
+    }
+
+    fn run(setup: Setup, mut command: Command) -> Self {
+        let (master, slave) = terminal();
         command
-            .arg("--config")
-            .arg(setup.config())
-            .args(arguments)
             .stdin(slave.try_clone().unwrap())
             .stdout(slave.try_clone().unwrap())
             .stderr(slave);

@@ -1,6 +1,7 @@
 //! Protocol extensions: declared capabilities travel to servers and back, whatever they are.
 
 mod apps;
+mod http;
 pub(crate) mod skills;
 
 use pretty_assertions::assert_eq;

@@ -29,6 +29,24 @@ fn clients_share_one_server_process() {
 }
 
 #[test]
+fn a_client_with_sockets_sends_and_gets_long_messages() {
+    let echo = r#"[{"line":"{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{\"content\":[],\"got\":$PARAMS}}"}]"#;
+    let machine = Machine::one(&Script::named(&["echo"]).on_call("echo", echo));
+    let mut client = Client::spawn_with_sockets(machine.command());
+    client.initialize();
+    client.open();
+    let text = "x".repeat(300_000);
+    // Several at once, so that the end of one and the beginning of the next arrive together.
+    let arguments = serde_json::json!({ "text": text }).to_string();
+    let calls = [0; 3].map(|_| client.send_use("echo", &arguments));
+    for call in calls {
+        let answer = client.response(&call).result();
+        assert_eq!(answer["got"]["arguments"]["text"], text);
+    }
+    assert_eq!(machine.host()["clients"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn a_client_that_ends_leaves_the_others_alone() {
     let machine = Machine::one(&Script::named(&["one"]).answers("one", r#"{"content":[]}"#));
     let mut stays = machine.connect();

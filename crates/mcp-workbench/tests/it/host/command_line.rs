@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::Machine;
+use super::{Client, Machine};
 use crate::harness::{Script, Setup, TIMEOUT, kill, poll};
 
 fn script() -> Script {
@@ -61,6 +61,25 @@ fn commands_start_no_second_server() {
     }
     assert_eq!(machine.journal().pids().len(), 1);
     assert!(!client.use_tool("one", "{}").failed());
+}
+
+#[test]
+fn commands_use_the_host_of_clients_that_share_by_an_option() {
+    let setup = Setup::new().toolbox("dev", "Development tools");
+    let machine = Machine::not_shared(setup.server_with("fs", &script(), &json!({"cwd": "."})));
+    // Without a host they create nothing.
+    assert!(!machine.run(&["doctor"]).contains("shared:"));
+    assert!(!machine.path("run/mcp-workbench").exists());
+    let before = machine.journal().pids().len();
+    let mut command = machine.command();
+    command.args(["serve", "--shared"]);
+    let mut client = Client::spawn(command);
+    client.initialize();
+    client.open();
+    let done = call(&machine, &["dev", "fs", "one"]);
+    assert!(done.status.success(), "{done:?}");
+    assert!(machine.run(&["doctor"]).contains("shared: host "));
+    assert_eq!(machine.journal().pids().len(), before + 1);
 }
 
 #[test]

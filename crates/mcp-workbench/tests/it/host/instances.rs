@@ -218,6 +218,29 @@ fn a_changed_file_reaches_every_client() {
     assert!(users.contains(&&json!([1, 2])), "{users:?}");
 }
 
+#[test]
+fn a_variable_that_the_file_names_later_reaches_the_server() {
+    let machine = machine(&json!({"cwd": "."}));
+    let mut client = machine.open_with("NAMED_LATER", "value");
+    let first = machine.journal().pids();
+    let text = std::fs::read_to_string(machine.setup.config()).unwrap();
+    let mut config: Value = serde_json::from_str(&text).unwrap();
+    config["toolboxes"]["dev"]["mcpServers"]["fs"]["env"] = json!({"T": "${NAMED_LATER}"});
+    std::fs::write(machine.setup.config(), config.to_string()).unwrap();
+    let started = poll(TIMEOUT, || {
+        client.use_tool("one", "{}");
+        let pids = machine.journal().pids();
+        pids.iter().find(|pid| !first.contains(pid)).copied()
+    });
+    let pid = started.expect("the server restarts");
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
+    let environment = String::from_utf8_lossy(&environment);
+    assert!(environment.contains("T=value\0"), "{environment}");
+    // The process of the client names it to the next host too.
+    crate::harness::kill(machine.host_pid(), rustix::process::Signal::KILL);
+    assert!(!client.use_tool("one", "{}").failed());
+}
+
 /// Returns the capabilities that each process of the server has learned.
 fn announced(machine: &Machine) -> Vec<Value> {
     let received = machine.journal().received("initialize").into_iter();

@@ -4,6 +4,7 @@ mod clients;
 mod command_line;
 mod commands;
 mod death;
+mod detached;
 mod guide;
 mod instances;
 mod page;
@@ -15,9 +16,10 @@ mod upgrades;
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
+    os::{fd::OwnedFd, unix::net::UnixStream},
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc::{self, Receiver},
     thread,
 };
@@ -38,7 +40,7 @@ struct Machine {
 /// A client of the machine.
 struct Client {
     child: Child,
-    stdin: Option<ChildStdin>,
+    stdin: Option<Box<dyn Write + Send>>,
     lines: Receiver<String>,
     stderr: Receiver<String>,
     ids: u64,
@@ -47,7 +49,11 @@ struct Client {
 impl Machine {
     /// A machine with this configuration, which is shared.
     fn new(setup: Setup) -> Self {
-        let setup = setup.top("shared", json!(true));
+        Self::not_shared(setup.top("shared", json!(true)))
+    }
+
+    /// A machine with this configuration as it is.
+    fn not_shared(setup: Setup) -> Self {
         let runtime = setup.path("run");
         fs::create_dir(&runtime).unwrap();
         let setup = setup.env("XDG_RUNTIME_DIR", runtime.to_str().unwrap());
@@ -213,12 +219,35 @@ impl Client {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let stdin = child.stdin.take();
-        let lines = lines_of(child.stdout.take().unwrap());
+        let stdin = child.stdin.take().unwrap();
+        let stdout = child.stdout.take().unwrap();
+        Self::new(child, stdin, stdout)
+    }
+
+    /// Starts a client that passes sockets, as all on Node.js do.
+    fn spawn_with_sockets(mut command: Command) -> Self {
+        let (stdin, its_stdin) = UnixStream::pair().unwrap();
+        let (stdout, its_stdout) = UnixStream::pair().unwrap();
+        let child = command
+            .stdin(OwnedFd::from(its_stdin))
+            .stdout(OwnedFd::from(its_stdout))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The command holds the sockets of the child.
+        drop(command);
+        Self::new(child, stdin, stdout)
+    }
+
+    fn new(
+        mut child: Child,
+        stdin: impl Write + Send + 'static,
+        stdout: impl Read + Send + 'static,
+    ) -> Self {
         let stderr = lines_of(child.stderr.take().unwrap());
         Self {
-            stdin,
-            lines,
+            stdin: Some(Box::new(stdin)),
+            lines: lines_of(stdout),
             stderr,
             child,
             ids: 0,
@@ -329,7 +358,7 @@ impl Drop for Client {
 }
 
 /// Reads the lines of a stream in a thread of its own.
-fn lines_of(stream: impl std::io::Read + Send + 'static) -> Receiver<String> {
+fn lines_of(stream: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, lines) = mpsc::channel();
     thread::spawn(move || {
         let mut read = BufReader::new(stream).split(b'\n');

@@ -2,17 +2,19 @@
 
 use std::{
     fs,
+    io::{BufRead, BufReader, Read, Write},
     os::unix::{
         fs::{PermissionsExt, symlink},
-        net::UnixListener,
+        net::{UnixListener, UnixStream},
     },
+    path::{Path, PathBuf},
 };
 
 use pretty_assertions::assert_eq;
 use rustix::process::Signal;
 
 use super::{Client, Machine, host_processes, pid};
-use crate::harness::{Script, Setup, kill};
+use crate::harness::{Script, Setup, TIMEOUT, kill, poll};
 
 fn machine() -> Machine {
     Machine::one(&Script::named(&["one"]).answers("one", r#"{"content":[]}"#))
@@ -77,12 +79,7 @@ fn options_override_the_configuration() {
     let mut alone = Client::spawn(alone);
     alone.initialize();
     assert_eq!(machine.hosts(), Vec::<serde_json::Value>::new());
-    let setup = Setup::one(&Script::named(&["one"]));
-    let runtime = setup.path("run");
-    fs::create_dir(&runtime).unwrap();
-    let setup = setup.env("XDG_RUNTIME_DIR", runtime.to_str().unwrap());
-    setup.write_config();
-    let other = Machine { setup };
+    let other = Machine::not_shared(Setup::one(&Script::named(&["one"])));
     let mut shared = other.command();
     shared.args(["serve", "--shared"]);
     let mut shared = Client::spawn(shared);
@@ -174,8 +171,70 @@ fn a_hostile_socket_gets_nothing() {
         std::io::Read::read_to_end(&mut socket, &mut received).unwrap();
         received
     });
-    check_alone(machine.start(), "something else than expected");
+    check_alone(machine.start(), "unexpected message from the other process");
     assert_eq!(stranger.join().unwrap(), b"");
+}
+
+/// Returns the socket of a machine's host, which does not run. Its folder is there.
+fn free_socket(machine: &Machine) -> PathBuf {
+    drop(machine.connect());
+    machine.run(&["stop"]);
+    machine.wait_clean();
+    machine.place().join("host.sock")
+}
+
+/// Listens in place of a host: says hello to each process and answers its request. Without an answer it ends.
+fn pretend(socket: &Path, hello: &'static str, answer: Option<&'static str>) {
+    let (listener, socket) = (UnixListener::bind(socket).unwrap(), socket.to_owned());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            writeln!(stream, "{hello}").unwrap();
+            let mut request = String::new();
+            let _read = BufReader::new(&stream).read_line(&mut request);
+            let Some(answer) = answer else {
+                return fs::remove_file(socket).unwrap();
+            };
+            let _written = writeln!(stream, "{answer}");
+        }
+    });
+}
+
+#[test]
+fn a_host_of_another_version_or_that_refuses_is_left_alone() {
+    let rows = [
+        (
+            r#"{"link":4,"build":{"version":"9.0.0"},"pid":1}"#,
+            r#"{"answer":"attached"}"#,
+            "uses a different link (4)",
+        ),
+        (
+            r#"{"link":2,"build":{"version":"0.9.0"},"pid":1}"#,
+            r#"{"answer":"done","servers":0}"#,
+            "does not stop taking clients",
+        ),
+        (
+            r#"{"link":3,"build":{"version":"9.0.0"},"pid":1}"#,
+            r#"{"answer":"refused","reason":"it is full"}"#,
+            "the host refused: it is full",
+        ),
+    ];
+    for (hello, answer, reason) in rows {
+        let machine = machine();
+        pretend(&free_socket(&machine), hello, Some(answer));
+        check_alone(machine.start(), reason);
+    }
+}
+
+#[test]
+fn a_host_that_ends_while_a_client_attaches_is_replaced() {
+    let machine = machine();
+    let hello = r#"{"link":3,"build":{"version":"9.0.0"},"pid":1}"#;
+    pretend(&free_socket(&machine), hello, None);
+    let mut client = machine.connect();
+    client.open();
+    assert_eq!(client.stderr().matches("serving alone").count(), 0);
+    assert_eq!(machine.host()["clients"].as_array().unwrap().len(), 1);
 }
 
 #[test]
@@ -235,10 +294,37 @@ fn another_user_is_not_trusted() {
     let _ours = machine.connect();
     let mut theirs = as_nobody(&machine);
     theirs.initialize();
-    let said = theirs.stderr();
-    assert!(said.contains("serving alone"), "{said}");
+    let said = poll(TIMEOUT, || {
+        let said = theirs.stderr();
+        said.contains("serving alone").then_some(said)
+    });
+    let said = said.expect("the client is served alone");
     assert!(said.contains("belongs to another user"), "{said}");
     assert_eq!(machine.host()["clients"].as_array().unwrap().len(), 1);
+    // The host itself says nothing to another user who reaches its socket.
+    let place = machine.place();
+    for folder in [place.as_path(), place.parent().unwrap()] {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let socket = place.join("host.sock");
+    fs::set_permissions(&socket, fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(hello_for(NOBODY, &socket), "");
+    assert!(hello_for(0, &socket).starts_with("{\"link\":"));
+}
+
+/// Returns what the process behind a socket says first to a user. The thread that asks keeps the user until it ends.
+fn hello_for(user: u32, socket: &Path) -> String {
+    let socket = socket.to_owned();
+    let asking = std::thread::spawn(move || {
+        let user = rustix::process::Uid::from_raw(user);
+        rustix::thread::set_thread_uid(user).unwrap();
+        let mut stream = UnixStream::connect(socket).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        said
+    });
+    asking.join().unwrap()
 }
 
 /// Starts a client as another user, who can read everything but the folder of the host.

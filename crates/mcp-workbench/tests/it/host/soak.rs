@@ -1,4 +1,4 @@
-//! Clients and servers of a host under random kills: of hosts, of waiting processes and of servers. Nothing is lost, answered
+//! Clients and servers of a host under random kills: of hosts, of clients, of waiting processes and of servers. Nothing is lost, answered
 //! twice or given to another client, no call runs twice, and nothing is left.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,8 +46,13 @@ fn machine() -> Machine {
 #[derive(Default)]
 struct Open(BTreeMap<String, bool>);
 
-fn connect(machine: &Machine) -> Client {
-    let mut client = machine.connect();
+/// Connects a client, every other one with sockets.
+fn connect(machine: &Machine, number: usize) -> Client {
+    let mut client = match number % 2 {
+        0 => machine.start(),
+        _ => Client::spawn_with_sockets(machine.command()),
+    };
+    client.initialize();
     client.open();
     client
 }
@@ -126,7 +131,7 @@ fn kills_host_at_once(round: usize) -> bool {
 fn nothing_is_lost_doubled_or_left_under_random_kills() {
     let machine = machine();
     let mut random = Random(7);
-    let mut clients: Vec<Client> = (0..CLIENTS).map(|_| connect(&machine)).collect();
+    let mut clients: Vec<Client> = (0..CLIENTS).map(|it| connect(&machine, it)).collect();
     // The calls that have reached a server, and the number of the next mark.
     let (mut sent, mut marked) = (0, 0);
     for round in 0..ROUNDS {
@@ -171,12 +176,23 @@ fn nothing_is_lost_doubled_or_left_under_random_kills() {
             take_answers(client, open, marks, false);
         }
         let victim = random.below(CLIENTS);
-        match round / 2 % 3 {
+        match round / 2 % 4 {
             0 => kill(machine.host_pid(), Signal::KILL),
             1 => {
                 // The waiting process of one client, whose calls end with it; then a server of the others.
-                clients[victim] = connect(&machine);
+                clients[victim] = connect(&machine, victim);
                 opens[victim] = Open::default();
+                kill_servers(&machine);
+            }
+            2 => {
+                // A client that ends with open calls; then a server of the others.
+                let next = connect(&machine, victim);
+                opens[victim] = Open::default();
+                assert!(
+                    std::mem::replace(&mut clients[victim], next)
+                        .finish()
+                        .success()
+                );
                 kill_servers(&machine);
             }
             _ => kill_servers(&machine),

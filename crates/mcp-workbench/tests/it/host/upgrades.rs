@@ -97,6 +97,23 @@ fn an_older_build_attaches_to_a_newer_host() {
 }
 
 #[test]
+fn a_client_whose_program_was_replaced_starts_the_next_host() {
+    let machine = machine();
+    let program = build(&machine, "program", Age::Older);
+    let mut client = start(&machine, &program);
+    client.open();
+    // As an update does it.
+    fs::rename(build(&machine, "update", Age::Newer), &program).unwrap();
+    machine.run(&["stop"]);
+    machine.wait_clean();
+    assert!(!client.use_tool("one", "{}").failed());
+    assert_eq!(machine.host()["clients"].as_array().unwrap().len(), 1);
+    let said = client.stderr();
+    assert!(!said.contains("WARN") && !said.contains("alone"), "{said}");
+    assert!(!machine.log().contains("WARN"), "{}", machine.log());
+}
+
+#[test]
 fn ps_and_stop_work_across_builds() {
     let machine = machine();
     let newer = build(&machine, "newer", Age::Newer);

@@ -86,6 +86,35 @@ fn a_client_that_sends_a_little_too_much_reads_the_refusal() {
 }
 
 #[test]
+fn a_client_that_is_refused_while_it_sends_reads_the_refusal() {
+    let served = Setup::new().serve();
+    let body = " ".repeat(LIMIT - 1);
+    let post = served.post(&body);
+    let refused = [
+        (401, post.clone().without("authorization")),
+        (403, post.clone().with("host", "evil.example.com")),
+        (404, post.clone().header("mcp-session-id", "unknown")),
+        (415, post.with("content-type", "text/plain")),
+    ];
+    for (status, request) in refused {
+        let mut connection = served.connection();
+        let sent = connection.send_bytes(request.text().as_bytes());
+        assert!(sent.is_ok(), "{status}: the body is not read");
+        let response = connection.response();
+        assert_eq!(response.head.status, status);
+        assert_eq!(response.head.header("connection"), Some("close"));
+        connection.wait_closed();
+    }
+    let small = served.post("{}").without("authorization");
+    let mut connection = served.connection();
+    for _ in 0..2 {
+        let response = connection.ask(&small);
+        assert_eq!(response.head.status, 401);
+        assert_eq!(response.head.header("connection"), None);
+    }
+}
+
+#[test]
 fn heads_that_are_too_large_are_refused() {
     let fault = Fault::within(
         10,
@@ -131,9 +160,9 @@ fn a_slow_request_head_times_out() {
 #[test]
 fn the_number_of_sessions_is_bounded() {
     let fault = Fault::within(
-        30,
+        120,
         "T29e",
-        "begins more than 1,000 sessions",
+        "begins more than 16,384 sessions",
         "503 with Retry-After",
     );
     let served = Setup::new().serve();
@@ -143,7 +172,7 @@ fn the_number_of_sessions_is_bounded() {
         &initialize_params("2025-11-25"),
     ));
     let mut connection = served.connection();
-    for number in 0..1000 {
+    for number in 0..16_384 {
         assert_eq!(connection.ask(&begin).head.status, 200, "{number}");
     }
     let refused = connection.ask(&begin);

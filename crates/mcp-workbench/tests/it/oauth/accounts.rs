@@ -234,7 +234,7 @@ fn status_without_remote_servers_says_so() {
 }
 
 /// Opens the toolbox `dev` as a user who signs in to it again.
-fn open_signing_in(setup: Setup) -> (Workbench, Vec<String>) {
+fn open_with_sign_in(setup: Setup) -> (Workbench, Vec<String>) {
     let mut workbench = showing(setup);
     let opening = send_open(&mut workbench);
     let asked = offer(&mut workbench);
@@ -279,12 +279,12 @@ fn a_call_is_never_sent_under_a_different_account() {
         }
     });
     let setup = || keeping_in(state.path(), server.setup(&json!({})));
-    let (mut workbench, names) = open_signing_in(setup());
+    let (mut workbench, names) = open_with_sign_in(setup());
     assert_eq!(names, ["own", "slow", "both"]);
     let slow = workbench.send_use("slow", "{}");
     server.server().wait("tools/call", 1);
     authority.revoke_all();
-    let (_other, names) = open_signing_in(setup());
+    let (_other, names) = open_with_sign_in(setup());
     assert_eq!(names, ["both"]);
     // The server refuses the token of the first account, and there is one of the second by now.
     let refused = workbench.use_tool("own", "{}");

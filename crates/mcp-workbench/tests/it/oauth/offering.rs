@@ -80,6 +80,27 @@ fn a_call_continues_after_the_sign_in() {
 }
 
 #[test]
+fn a_call_of_a_script_continues_after_the_sign_in_and_its_time_stands_still() {
+    let (_authority, server) = protected();
+    let setup = server
+        .setup(&json!({}))
+        .server("other", &Script::named(&["hang"]))
+        .top("autoOpen", json!(true))
+        .top("metaTools", json!(["open_toolbox", "use_tool", "run_code"]));
+    let mut workbench = showing(setup);
+    let run = |script: &str| json!({"code": script, "timeout_s": 3}).to_string();
+    let paused = workbench.send_call("run_code", &run("await tools.fs.t({}); return 1"));
+    let asked = offer(&mut workbench);
+    answer(&mut workbench, &asked, ACCEPT);
+    // The first run would be over before this one is.
+    let late = workbench.call("run_code", &run("await tools.other.hang({})"));
+    assert!(late.error().starts_with("Time limit 3 s"), "{}", late.raw);
+    browse(&address(&asked));
+    let result = workbench.tool_result(&paused);
+    assert_eq!(result.structured()["result"], 1, "{}", result.raw);
+}
+
+#[test]
 fn a_call_refused_after_the_sign_in_gets_no_second_offer() {
     for is_open in [false, true] {
         let (authority, server) = protected();

@@ -5,10 +5,10 @@ use std::{sync::Barrier, thread};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use super::{act, cookie, document, served};
+use super::{act, cookie, document, page_document, served};
 use crate::harness::{
-    HttpClient, HttpConnection, InputRequired, Message, ModernClient, ModernRequest, Served,
-    TIMEOUT, poll, use_arguments,
+    HttpClient, HttpConnection, InputRequired, Message, ModernClient, ModernRequest, Script,
+    Served, Setup, TIMEOUT, poll, use_arguments,
 };
 
 const ASKABLE: &str = r#"{"elicitation":{"form":{}}}"#;
@@ -125,6 +125,20 @@ fn the_answer_of_a_modern_client_leaves_nothing_to_decide() {
     assert_eq!(status, 409);
     let error = "it was decided already, or its client has gone";
     assert_eq!(document["error"], error);
+}
+
+#[test]
+fn the_name_of_a_waiting_tool_hides_nothing() {
+    let name = "wi\u{AD}pe";
+    let rules = json!({"permissions": {"ask": ["*"]}});
+    let setup = Setup::new().toolbox("dev", "d");
+    let setup = setup.server_with("fs", &Script::named(&[name]), &rules);
+    let mut served = setup.serve();
+    open_modern(&mut served);
+    served.ask_for_questions(&ModernRequest::use_tool(name, "{}").capabilities(ASKABLE));
+    waiting(&served);
+    let document = page_document(&served, &cookie(&served), "approvals");
+    assert_eq!(document["approvals"][0]["tool"], "wi⟦U+00AD⟧pe");
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod metrics;
 mod page;
 mod refused;
 mod secrets;
-mod signing_in;
+mod sign_in;
 mod steering;
 mod tracing;
 

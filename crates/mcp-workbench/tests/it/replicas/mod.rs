@@ -1,8 +1,10 @@
 //! Replicas behind one balancer: processes with one key, of which any may get the next request of a client.
 
+mod consents;
 mod forwarding;
 mod probes;
 mod sessions;
+mod streams;
 pub(crate) mod team;
 
 use serde_json::json;

@@ -3,8 +3,8 @@
 use std::{
     collections::HashSet,
     fs,
-    io::{self, Write},
-    net::{SocketAddr, TcpListener},
+    io::{self, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -64,6 +64,16 @@ impl Part {
         let _ = self.process.wait();
     }
 
+    /// Returns how many values are stored.
+    pub(super) fn size(&self) -> usize {
+        let mut socket = UnixStream::connect(self.folder.path().join("socket")).unwrap();
+        socket.write_all(b"DBSIZE\r\nQUIT\r\n").unwrap();
+        let mut reply = String::new();
+        socket.read_to_string(&mut reply).unwrap();
+        let size = reply.strip_prefix(':').and_then(|it| it.lines().next());
+        size.unwrap().parse().unwrap()
+    }
+
     pub(crate) fn restart(&mut self) {
         self.stop();
         self.process = launch(&self.program, self.folder.path(), &self.arguments);
@@ -98,13 +108,50 @@ pub(crate) fn store_url(redis: &Part) -> String {
     format!("redis+unix://{}", socket.display())
 }
 
+/// A store with TLS, at which one user may use the keys of the workbench. Returns its address too.
+fn closed_redis() -> Option<(Part, String)> {
+    let folder = tempfile::tempdir().unwrap();
+    let users = "user default off\nuser team on >secret resetkeys ~mcp-workbench:* -@all +get +set +del +eval +time\n";
+    fs::write(folder.path().join("users"), users).unwrap();
+    let users = folder.path().join("users");
+    let certificate = |name: &str| certificate(name).display().to_string();
+    let address = free_address();
+    let arguments = [
+        ("--port", "0"),
+        ("--save", ""),
+        ("--tls-port", &address.port().to_string()),
+        ("--tls-cert-file", &certificate("server.pem")),
+        ("--tls-key-file", &certificate("server.key")),
+        ("--tls-ca-cert-file", &certificate("authority.pem")),
+        ("--tls-auth-clients", "no"),
+        ("--aclfile", users.to_str().unwrap()),
+    ];
+    let arguments: Vec<&str> = arguments
+        .iter()
+        .flat_map(|(key, value)| [*key, *value])
+        .collect();
+    let redis = Part::start("redis-server", folder, &arguments)?;
+    poll(TIMEOUT, || TcpStream::connect(address).ok()).expect("a store");
+    let url = format!("rediss://team:secret@localhost:{}", address.port());
+    Some((redis, url))
+}
+
+fn certificate(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/replicas/certificates");
+    folder.join(name)
+}
+
 /// A replica with a store and a result that is too large for its budget.
 fn with_store(redis: &Part) -> Served {
+    with_large_result(store_setup(redis))
+}
+
+fn with_large_result(setup: Setup) -> Served {
     let large = (0..200).map(|line| format!("line {line}\n"));
     let large = large.collect::<String>();
     let answer = json!({"content": [{"type": "text", "text": large}]});
     let script = Script::named(&["large"]).answers("large", &answer.to_string());
-    let setup = store_setup(redis).toolbox("dev", "d");
+    let setup = setup.toolbox("dev", "d");
     serve(
         setup
             .server("fs", &script)
@@ -114,10 +161,14 @@ fn with_store(redis: &Part) -> Served {
 
 /// A configuration with a store.
 fn store_setup(redis: &Part) -> Setup {
+    stored_at(&store_url(redis))
+}
+
+fn stored_at(url: &str) -> Setup {
     Setup::new()
         .env("SEAL_KEY", super::KEY)
         .top("seal", json!({"key": "${SEAL_KEY}"}))
-        .top("store", json!(store_url(redis)))
+        .top("store", json!(url))
 }
 
 /// Begins a session with a token.
@@ -187,6 +238,26 @@ fn a_large_result_can_be_read_on_every_replica_by_its_principal_only() {
     // The restarted store is empty; what is new is shared again.
     let shared = || page(&mut elsewhere, &format!("{}/3", large_result(&mut client))).ok();
     poll(TIMEOUT, shared).expect("it is shared");
+}
+
+#[test]
+fn a_store_may_need_tls_and_a_user() {
+    let Some((_redis, url)) = closed_redis() else {
+        return;
+    };
+    let authority = certificate("authority.pem");
+    let replica = |url: &str| {
+        let setup = stored_at(url).env("SSL_CERT_FILE", authority.to_str().unwrap());
+        with_large_result(setup)
+    };
+    let (one, other) = (replica(&url), replica(&url));
+    let refused = replica(&url.replace("secret", "wrong"));
+    let mut client = one.client();
+    let second = format!("{}/2", large_result(&mut client));
+    let mut elsewhere = client.at(other.address);
+    poll(TIMEOUT, || page(&mut elsewhere, &second).ok()).expect("it is shared");
+    let read = page(&mut client.at(refused.address), &second);
+    assert_eq!(read, Err(json!("store_unreachable")));
 }
 
 #[test]

@@ -288,3 +288,32 @@ fn a_toolbox_that_is_not_open_is_not_called() {
         result.error()
     );
 }
+
+#[cfg(feature = "otel")]
+#[test]
+fn the_calls_of_a_run_are_in_one_trace() {
+    // Nobody listens there: only the ids matter.
+    let setup = Setup::one(&Script::named(&["echo"])).env(
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        "http://127.0.0.1:9/v1/traces",
+    );
+    let mut workbench = opened_setup(setup);
+    value(
+        &mut workbench,
+        "await tools.fs.echo({}); return await tools.fs.echo({}) && 1",
+    );
+    assert!(!workbench.use_tool("echo", "{}").failed());
+    let received = workbench.journal("dev", "fs").received("tools/call");
+    let traces: Vec<String> = received
+        .iter()
+        .map(|it| {
+            let parent = it.params()["_meta"]["traceparent"].clone();
+            parent.as_str().unwrap()[3..35].to_owned()
+        })
+        .collect();
+    let [first, second, other] = &traces[..] else {
+        panic!("{traces:?}");
+    };
+    assert_eq!(first, second);
+    assert_ne!(first, other);
+}

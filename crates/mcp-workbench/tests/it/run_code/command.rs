@@ -113,8 +113,9 @@ fn a_server_that_starts_for_the_script_is_known_as_if_it_had_been_up() {
 }
 
 #[test]
-fn types_declare_every_tool() {
-    let tools = r#"[{"name":"do.it","description":"Does it. */ evil()","inputSchema":{"type":"object","properties":{"a":{"enum":["x","y"]}},"required":["a"]},"annotations":{"readOnlyHint":true}}]"#;
+fn types_declare_every_tool_that_scripts_may_call() {
+    let tools = r#"[{"name":"do.it","description":"Does it. */ evil()","inputSchema":{"type":"object","properties":{"a":{"enum":["x","y"]}},"required":["a"]},"annotations":{"readOnlyHint":true}},
+        {"name":"wipe","inputSchema":{"type":"object"},"annotations":{"destructiveHint":true}}]"#;
     let setup = Setup::new()
         .toolbox("dev", "d")
         .server("my-fs", &Script::new().tools(tools));

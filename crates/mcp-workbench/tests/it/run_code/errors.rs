@@ -99,6 +99,47 @@ fn an_error_has_its_kind_its_place_the_calls_before_and_the_next_step() {
 }
 
 #[test]
+fn an_error_of_any_length_is_reported() {
+    let mut workbench = opened(&script());
+    let rows = [
+        ("throw new Error('x'.repeat(5e6))", "Error at 1:21: xxx"),
+        ("throw 'x'.repeat(5e6)", "Error: xxx"),
+        ("throw { a: 'x'.repeat(5e6) }", "Error: {\"a\":\"xxx"),
+        (
+            "await tools.fs['x'.repeat(5e6)]({})",
+            "ToolError at 1:20 in tools.fs.xxx",
+        ),
+        (
+            "await Promise.any([tools.fs.broken({})])",
+            "AggregateError at 1:29: no message. ",
+        ),
+        (
+            "await tools.search('x', { limits: 1 })",
+            "ToolError at 1:13: tools.search takes (query, {limit, toolbox}): unknown field `limits`",
+        ),
+    ];
+    for (script, text) in rows {
+        let result = run(&mut workbench, script);
+        assert_eq!(result.failure()["code"], "script_error", "{script}");
+        assert!(result.error().starts_with(text), "{}", result.error());
+        assert!(result.error().len() < 5000, "{script}");
+    }
+}
+
+#[test]
+fn a_schema_that_refers_to_itself_does_not_hold_up_the_workbench() {
+    let itself = vec![json!({"$ref": "#"}); 20];
+    let schema = json!({"type": "object", "required": ["a"], "anyOf": itself, "oneOf": itself});
+    let tools = json!([{"name": "t", "inputSchema": schema}]);
+    let mut workbench = opened(&Script::new().tools(&tools.to_string()));
+    let code = "try { await tools.fs.t({}) } catch (e) { return e.code }";
+    assert_eq!(
+        super::value(&mut workbench, code),
+        json!("invalid_arguments")
+    );
+}
+
+#[test]
 fn a_limit_that_is_reached_has_its_place() {
     let mut workbench = opened(&script());
     let rows = [

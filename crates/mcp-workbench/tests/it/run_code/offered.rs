@@ -126,3 +126,29 @@ fn a_client_without_tasks_gets_progress_of_a_long_run() {
     assert_eq!(params["message"], "1 call completed, 1 running");
     assert!(!workbench.tool_result(&id).failed());
 }
+
+#[test]
+fn the_progress_of_a_call_is_progress_of_the_run() {
+    let rows = [
+        (
+            r#"{"progress":1,"total":3,"message":"one"}"#,
+            "tools.fs.work: one",
+        ),
+        (r#"{"progress":2.5,"total":3}"#, "tools.fs.work: 2.5 of 3"),
+    ];
+    for (progress, message) in rows {
+        let actions = format!(r#"[{{"progress":{progress}}},{{"answer":{{"content":[]}}}}]"#);
+        let script = Script::named(&["work"]).on_call("work", &actions);
+        let mut workbench = super::opened(&script);
+        let params = json!({
+            "name": "run_code",
+            "arguments": {"code": "await tools.fs.work({}); return 1"},
+            "_meta": {"progressToken": "p"},
+        });
+        let id = workbench.request("tools/call", &params.to_string());
+        let reported = workbench.notification("notifications/progress").params();
+        assert_eq!(reported["progressToken"], "p");
+        assert_eq!(reported["message"], message);
+        assert!(!workbench.tool_result(&id).failed());
+    }
+}

@@ -1,12 +1,16 @@
 //! A script whose call needs the user: the run pauses, the client is asked in the way of its era, and the answer resumes
 //! the run. Completed calls are not repeated.
 
+use std::fs;
+
 use pretty_assertions::assert_eq;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{called, code, with_run_code};
+use super::{called, code, with_run_code, workers::workers};
 use crate::harness::{
-    Message, ModernClient, ModernRequest, Script, Setup, Workbench, use_arguments,
+    Message, ModernClient, ModernRequest, Script, Setup, TIMEOUT, Workbench, kill, poll,
+    use_arguments,
 };
 
 const ALL: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}"#;
@@ -241,4 +245,44 @@ fn a_state_resumes_a_run_once_and_only_with_the_same_script() {
     let again = workbench.ask_modern(&calling(THREE).retry(&asked, &responses));
     assert!(again.line.contains("already used"), "{}", again.line);
     check_calls(&workbench, Asker::Consent);
+}
+
+/// Another process cannot continue the run, and must not begin it again.
+#[test]
+fn a_state_of_a_process_that_is_gone_does_not_run_the_script_again() {
+    let mut first = start_modern(Asker::Consent);
+    let asked = first.ask_for_questions(&calling(THREE));
+    let responses = asked.responses(|_, _| answer(Asker::Consent).to_owned());
+    first.finish();
+    let mut second = start_modern(Asker::Consent);
+    let refused = second.ask_modern(&calling(THREE).retry(&asked, &responses));
+    assert!(
+        refused.line.contains("The script was not run again"),
+        "{}",
+        refused.line
+    );
+    assert_eq!(called(&second), Vec::<String>::new());
+}
+
+#[test]
+fn a_paused_run_whose_worker_is_gone_ends_with_what_was_done() {
+    let mut workbench = start_modern(Asker::Consent);
+    let asked = workbench.ask_for_questions(&calling(THREE));
+    let workers = workers(&workbench);
+    for worker in &workers {
+        kill(*worker, Signal::KILL);
+    }
+    let is_gone = |id: &u32| !fs::exists(format!("/proc/{id}")).unwrap();
+    let gone = poll(TIMEOUT, || workers.iter().all(is_gone).then_some(()));
+    assert!(gone.is_some(), "the workers are not reaped");
+    let responses = asked.responses(|_, _| answer(Asker::Consent).to_owned());
+    let ended = workbench.call_modern(&calling(THREE).retry(&asked, &responses));
+    assert_eq!(
+        ended.error(),
+        "The worker process of the script was killed by signal 9. Calls completed before: 1 (1 write: NOT rolled \
+         back).\nWrote: tools.fs.before (started 1:26).\nDid not run (waited for the user): tools.fs.ask (started 1:63).\nDo \
+         not run the whole script again: it would repeat what it wrote. Continue from here, and look first at what is unknown."
+    );
+    assert_eq!(ended.failure()["unknown"], json!([]));
+    assert_eq!(called(&workbench), ["before"]);
 }

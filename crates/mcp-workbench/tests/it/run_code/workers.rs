@@ -10,7 +10,7 @@ use super::{opened, run, value, wait_for_calls, with_run_code};
 use crate::harness::{Script, Setup, TIMEOUT, Workbench, kill, poll, zombies};
 
 /// The ids of the workers of a workbench.
-fn workers(workbench: &Workbench) -> Vec<u32> {
+pub(super) fn workers(workbench: &Workbench) -> Vec<u32> {
     let parent = format!("PPid:\t{}\n", workbench.pid());
     let all = fs::read_dir("/proc").unwrap().flatten();
     let ids = all.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());

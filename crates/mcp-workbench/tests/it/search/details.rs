@@ -177,6 +177,40 @@ fn a_query_leaves_the_tools_that_match_best_first_and_counts_all() {
 }
 
 #[test]
+fn without_a_good_match_a_query_leaves_the_nearest_three_marked_as_such() {
+    let tools = ["mail", "note", "file", "page"].map(|thing| {
+        let description = format!("Read a {thing}");
+        json!({"name": format!("read_{thing}"), "description": description, "inputSchema": {"type": "object"}})
+    });
+    let script = Script::new().tools(&json!(tools).to_string());
+    let mut workbench = Setup::one(&script).connect();
+    let found = open(&mut workbench, &json!({"query": "read my palm"})).json();
+    assert_eq!(found["tools"].as_array().unwrap().len(), 3);
+    let notice = "no good match for 'read my palm', the tools are probably for something else";
+    assert_eq!(found["notices"], json!([notice]));
+    let lines = open(
+        &mut workbench,
+        &json!({"query": "read my palm", "detail": "names"}),
+    );
+    let heading = format!(
+        "toolbox dev (Development tools): {notice}. Nearest 3 of 4 tools, each as server and tool. Use other words, or \
+         leave out the query.\n"
+    );
+    assert!(lines.text().starts_with(&heading), "{}", lines.text());
+    assert_eq!(
+        lines.text().matches("\nfs read_").count(),
+        3,
+        "{}",
+        lines.text()
+    );
+    let good = open(&mut workbench, &json!({"query": "read a note"})).json();
+    assert_eq!(
+        (&good["tools"][0]["name"], good.get("notices")),
+        (&json!("read_note"), None)
+    );
+}
+
+#[test]
 fn invalid_values_are_refused_with_the_valid_ones() {
     let mut workbench = files().connect();
     let rows = [

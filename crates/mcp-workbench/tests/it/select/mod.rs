@@ -174,12 +174,11 @@ fn a_filter_that_does_not_fit_leaves_the_result_whole() {
     workbench.open("dev");
     let failed = select(&mut workbench, "json", ".total | keys");
     assert_eq!(failed.structured(), issues());
-    let why = "[select was not applied: cannot use 2 as iterable (array or object). This is the whole result.]";
     let shown = texts(&failed);
     assert_eq!(shown[0], issues().to_string());
     assert!(
         shown[1].starts_with("[select was not applied: "),
-        "{why}: {}",
+        "{}",
         shown[1]
     );
     assert!(about(&failed)["select_error"].is_string());
@@ -189,7 +188,7 @@ fn a_filter_that_does_not_fit_leaves_the_result_whole() {
         [
             "plain words",
             "[select was not applied: the result has no structuredContent, and its text is not JSON. \
-             This is the whole result.]"
+             The result is not filtered.]"
         ]
     );
     // The error of a tool is passed on as it is.
@@ -280,8 +279,49 @@ fn selected_results_are_within_the_budget() {
     let shown = texts(&result).concat();
     assert!(shown.contains("[Cut by mcp-workbench"), "{shown}");
     assert!(result.raw.len() < 3000, "{}", result.raw);
-    // The end of the cut text is the notice about the whole result.
-    assert!(shown.contains("[Selected from "), "{shown}");
+    // The notice about the whole result is never cut.
+    let notice = texts(&result).pop().unwrap();
+    assert!(notice.starts_with("[Selected from "), "{notice}");
+    let about = about(&result);
+    assert_eq!(about["selected"], true, "{about}");
+    let uri = about["whole"]["json_uri"].as_str().unwrap();
+    let read = json!({ "result": uri.replace("/json", ""), "select": ".other" });
+    let read = workbench.call("read_result", &read.to_string());
+    assert_eq!(read.text(), "1");
+}
+
+#[test]
+fn a_filter_that_fails_on_a_large_result_says_why_within_the_budget() {
+    let rows: Vec<Value> = (0..100_000)
+        .map(|n| json!({ "name": format!("n{n}") }))
+        .collect();
+    let whole = text(&json!(rows).to_string());
+    let script = Script::named(&["tool"]).answers("tool", &whole);
+    let mut workbench = setup(&script).top("maxResultChars", json!(1000)).connect();
+    workbench.open("dev");
+    let result = select(&mut workbench, "tool", ".name");
+    assert!(result.raw.len() < 4000, "{}", result.raw);
+    let remark = texts(&result).pop().unwrap();
+    let (begin, end) = (
+        "[select was not applied: cannot index [{\"name\":\"n0\"},",
+        "{\"name\":\"n99999\"}] with \"name\". The result is not filtered.]",
+    );
+    assert!(
+        remark.starts_with(begin) && remark.ends_with(end),
+        "{remark}"
+    );
+    let about = about(&result);
+    let why = about["select_error"].as_str().unwrap();
+    assert!(why.ends_with("with \"name\""), "{about}");
+    // The stored result is the server's own.
+    let arguments = json!({ "result": about["json_uri"], "query": "select was not" });
+    let found = workbench.call("read_result", &arguments.to_string());
+    assert_eq!(found.text(), "[0 matches.]");
+    assert_eq!(about["characters"], json!(rows).to_string().len());
+    assert_eq!(
+        workbench.journal("dev", "fs").received("tools/call").len(),
+        1
+    );
 }
 
 #[test]

@@ -223,6 +223,7 @@ while read -r line; do
       done
       result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"asking","version":"1"}}' ;;
     *'"method":"tools/list"'*) result="{\"tools\":[$tools]}" ;;
+    *'"method":"tools/call"'*) result='{"content":[]}' ;;
     *) continue ;;
   esac
   printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
@@ -230,11 +231,26 @@ done
 "#;
 
 #[test]
-fn tools_that_need_capabilities_of_a_client_are_not_new_after_doctor() {
-    let world = World::new("notice", &json!([]));
-    let entry = json!({"command": "sh", "args": ["-c", ASKING], "era": "legacy"});
-    world.edit(|config| *World::entry(config) = entry);
-    world.run(&["doctor"]);
+fn tools_that_need_capabilities_of_a_client_are_not_new_after_a_command() {
+    let call = ["call", "dev", "fs", "plain"];
+    for command in [&["doctor"][..], &call, &["run", "script.js"]] {
+        let world = World::new("notice", &json!([]));
+        let script = "return await tools.fs.plain({})";
+        world.setup.write("work/script.js", script);
+        let entry = json!({"command": "sh", "args": ["-c", ASKING], "era": "legacy"});
+        world.edit(|config| *World::entry(config) = entry);
+        world.run(command);
+        let opened = open_with_all_capabilities(&world);
+        assert_eq!(
+            names(&opened),
+            ["plain", "elicitation", "sampling", "roots"]
+        );
+        assert_eq!(opened.get("notices"), None, "{command:?}");
+    }
+}
+
+/// Opens the toolbox for a client that declares everything.
+fn open_with_all_capabilities(world: &World) -> Value {
     let mut command = world.setup.command();
     command.arg("--config").arg(world.setup.config());
     let mut workbench = Workbench::spawn(command, Setup::new());
@@ -245,10 +261,5 @@ fn tools_that_need_capabilities_of_a_client_are_not_new_after_doctor() {
     });
     workbench.ask("initialize", &params.to_string());
     workbench.notify("notifications/initialized", "{}");
-    let opened = workbench.open("dev").json();
-    assert_eq!(
-        names(&opened),
-        ["plain", "elicitation", "sampling", "roots"]
-    );
-    assert_eq!(opened.get("notices"), None);
+    workbench.open("dev").json()
 }

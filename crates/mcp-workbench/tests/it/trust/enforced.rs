@@ -156,7 +156,7 @@ fn a_script_cannot_call_a_tool_that_was_changed_while_it_ran() {
 }
 
 /// A server that ends when `sub` is called and comes back with other tools.
-fn comes_back_otherwise(pin: &str) -> World {
+fn comes_back_changed(pin: &str) -> World {
     let (before, after) = tools();
     let world = World::of("notice", &Script::new().tools(&before.to_string()));
     world.open();
@@ -173,7 +173,7 @@ fn comes_back_otherwise(pin: &str) -> World {
 
 #[test]
 fn a_rug_pull_at_a_restart_is_detected_before_the_call() {
-    let world = comes_back_otherwise("enforce");
+    let world = comes_back_changed("enforce");
     let mut workbench = world.connect();
     assert_eq!(names(&workbench.open("dev").json()), ["add", "sub"]);
     assert_eq!(
@@ -187,7 +187,7 @@ fn a_rug_pull_at_a_restart_is_detected_before_the_call() {
 
 #[test]
 fn a_rug_pull_at_a_restart_is_detected_in_native_mode() {
-    let world = comes_back_otherwise("enforce");
+    let world = comes_back_changed("enforce");
     world.edit(|config| {
         config["toolMode"] = json!("native");
         config["nativeToolbox"] = json!("dev");

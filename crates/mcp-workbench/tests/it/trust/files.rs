@@ -211,3 +211,65 @@ fn no_file_is_named_after_foreign_text() {
     );
     assert!(!kept("escaped"), "{found:?}");
 }
+
+/// Tools whose names alone take more than a server may have of the lock file.
+fn endless_names() -> Vec<Value> {
+    (0..9000)
+        .map(|it| tool(&format!("{it:0480}"), ""))
+        .collect()
+}
+
+const NOT_PINNED: &str = "server 'fs': its tools are not pinned because they would take more than 4 MiB in the lock file; \
+                          leave some out with \"toolFilters\"";
+
+#[test]
+fn a_server_with_endless_names_does_not_make_the_file_unusable() {
+    let hostile = Script::new().tools(&json!(endless_names()).to_string());
+    let setup = Setup::new()
+        .toolbox("dev", "d")
+        .server("fs", &hostile)
+        .server("other", &Script::named(&["own"]));
+    setup.write_config();
+    let world = World { setup };
+    assert_eq!(world.open()["notices"], json!([NOT_PINNED]));
+    let lock: Value = serde_json::from_str(&world.lock()).unwrap();
+    let pinned = lock["toolboxes"]["dev"].as_object().unwrap();
+    assert_eq!(pinned.keys().collect::<Vec<_>>(), ["other"]);
+    let output = world.trust(&["approve", "--yes"]);
+    assert!(
+        output.status.success(),
+        "what a user approves may be larger"
+    );
+    assert_eq!(world.open().get("notices"), None);
+}
+
+#[test]
+fn changes_of_a_server_with_endless_names_are_reported_and_not_recorded() {
+    let world = World::pinned("notice", &tools());
+    let before = world.lock();
+    let mut changed = endless_names();
+    changed.insert(0, tool("add", "Adds differently"));
+    world.set_tools(&json!(changed));
+    for _ in 0..2 {
+        let opened = world.open();
+        let notices = opened["notices"].as_array().unwrap();
+        let change = notices[0].as_str().unwrap();
+        assert!(
+            change.contains("definition of 'add' has changed"),
+            "{change}"
+        );
+        assert_eq!(notices[1..], [json!(NOT_PINNED)]);
+        assert_eq!(world.lock(), before);
+    }
+}
+
+#[test]
+fn a_server_with_an_endless_version_does_not_fill_the_file() {
+    let script = Script::new().tools(&tools().to_string());
+    let version = json!({"name": "n".repeat(1_000_000), "version": "v".repeat(1_000_000)});
+    let world = World::of("notice", &script.set("serverInfo", &version.to_string()));
+    world.open();
+    let lock = world.lock();
+    assert!(lock.contains(&format!("{} {}\"", "n".repeat(200), "v".repeat(200))));
+    assert!(lock.len() < 2000, "{}", lock.len());
+}

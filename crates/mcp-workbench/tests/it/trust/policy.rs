@@ -25,7 +25,7 @@ fn enforced() -> World {
 }
 
 /// Returns the notice about the server, whose pin is lowered to a mode.
-fn held(world: &World, mode: &str) -> String {
+fn pin_notice(world: &World, mode: &str) -> String {
     format!(
         "the configuration lowers \"pin\" to \"{mode}\", but \"enforce\" in the lock file still applies; only the user \
          can confirm the change with `{}`",
@@ -49,7 +49,7 @@ fn a_lowered_pin_needs_a_confirmation() {
         world.set_tools(&after());
         let opened = world.open();
         assert_eq!(names(&opened), [""; 0]);
-        let notice = format!("server 'fs': {}", held(&world, mode));
+        let notice = format!("server 'fs': {}", pin_notice(&world, mode));
         assert_eq!(opened["notices"], json!([notice]));
         assert_eq!(opened["withheld"][0]["tool"], "add");
 
@@ -132,7 +132,7 @@ fn a_lowered_pin_of_one_server_needs_a_confirmation() {
 fn check_doctor_and_list_report_an_unconfirmed_lowered_pin() {
     let world = enforced();
     world.set_pin("off");
-    let words = held(&world, "off");
+    let words = pin_notice(&world, "off");
     let (shown, is_done) = said(&world, &["check"]);
     assert!(
         is_done && shown.contains(&format!("dev/fs: {words}")),

@@ -483,7 +483,7 @@ fn a_token_that_is_exchanged_for_itself_is_not_used() {
     for era in ERAS {
         let client = Client::new(&served, &issuer, "ada", era);
         let opened = client.open(|address| panic!("offered {address}"));
-        let words = "the authorization server gave no token: invalid_target";
+        let words = "the authorization server issued no token: invalid_target";
         assert!(opened.error().contains(words), "{}", opened.error());
     }
     assert!(server.seen().iter().all(|seen| seen.bearer().is_none()));

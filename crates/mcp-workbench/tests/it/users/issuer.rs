@@ -28,6 +28,10 @@ pub(super) const EXCHANGED: &str = "exchanged-for-";
 
 /// The scope for which a token is exchanged for itself.
 pub(super) const ECHO: &str = "echo";
+/// The type of an assertion about a user for another authorization server.
+pub(super) const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
+/// The prefix of such assertions; the user and the authorization server come after it.
+pub(super) const ASSERTED: &str = "assertion-about-";
 
 pub(super) struct Issuer {
     pub(super) url: String,
@@ -171,6 +175,14 @@ impl Shared {
                     .is_some_and(|it| it.starts_with("Basic "));
                 let token = parameter("subject_token");
                 let user = subject(&token).filter(|_| is_client);
+                if parameter("requested_token_type") == ID_JAG {
+                    let user = user.unwrap();
+                    let answer = json!({
+                        "access_token": format!("{ASSERTED}{user}-for-{}", parameter("audience")),
+                        "issued_token_type": ID_JAG, "token_type": "N_A", "expires_in": 300,
+                    });
+                    return out.json(&answer.to_string());
+                }
                 user.map(|user| match parameter("scope").as_str() {
                     ECHO => token,
                     _ => format!("{EXCHANGED}{user}"),

@@ -1,6 +1,7 @@
 //! Users whose tokens an authorization server issues: every request over HTTP is checked, and claims decide which
 //! client of the configuration a user is.
 
+mod assertions;
 mod browser;
 mod credentials;
 mod issuer;
@@ -119,7 +120,7 @@ fn every_request_needs_a_valid_token() {
         (
             Some(with("groups", json!(["admins"]))),
             403,
-            format!("{insufficient}\"admin\""),
+            format!("{insufficient}\"tools admin\""),
         ),
         (Some(with("groups", json!("guests"))), 403, String::new()),
     ];
@@ -189,6 +190,8 @@ fn claims_decide_which_client_a_user_is() {
     let mut log = PathBuf::new();
     let mut served = serve(&issuer, |setup| {
         log = setup.path("audit.jsonl");
+        let tools = json!(["open_toolbox", "use_tool", "run_code"]);
+        let setup = setup.top("metaTools", tools);
         setup.top("audit", json!({ "file": log }))
     });
     let ada = issuer.token(&developer());
@@ -217,6 +220,10 @@ fn claims_decide_which_client_a_user_is() {
         );
         assert_eq!(done["content"][0]["text"], "done");
     }
+    // The calls of a script are those of its user.
+    let code = json!({"code": "return await tools.fs.read({})"});
+    let done = call(&served, &ada, "run_code", &code.to_string());
+    assert_eq!(done["structuredContent"]["result"], "done");
     served.workbench.signal(rustix::process::Signal::TERM);
     assert!(served.workbench.wait_exit().success());
     let log = std::fs::read_to_string(&log).unwrap();
@@ -230,6 +237,7 @@ fn claims_decide_which_client_a_user_is() {
         [
             json!(["developers", "user", "ada"]),
             json!(["administrators", "user", "root"]),
+            json!(["developers", "user", "ada"]),
         ]
     );
 }

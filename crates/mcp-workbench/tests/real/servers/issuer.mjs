@@ -1,9 +1,10 @@
 // A certified authorization server (npm oidc-provider) that issues tokens to programs that act for themselves.
 //
-// node issuer.mjs PACKAGES FORMAT RESOURCE
+// node issuer.mjs PACKAGES FORMAT RESOURCE [PROGRAM...]
 //   PACKAGES  the folder whose node_modules holds it
 //   FORMAT    jwt or opaque
 //   RESOURCE  the address that tokens are issued for
+//   PROGRAM   further programs that get tokens
 //
 // Prints its address as the first line on stdout. The programs are `developer` and `guest`, and `workbench` may ask about
 // tokens; the secret of each is its name and `-secret`.
@@ -13,7 +14,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const [packages, accessTokenFormat, resource] = process.argv.slice(2);
+const [packages, accessTokenFormat, resource, ...programs] = process.argv.slice(2);
 const require = createRequire(join(packages, 'package.json'));
 console.info = console.warn = () => {};
 const { default: Provider } = await import(pathToFileURL(require.resolve('oidc-provider')));
@@ -30,7 +31,7 @@ const program = (client_id) => ({
   grant_types: ['client_credentials'],
 });
 const provider = new Provider(issuer, {
-  clients: ['developer', 'guest', 'workbench'].map(program),
+  clients: ['developer', 'guest', 'workbench', ...programs].map(program),
   scopes: ['tools'],
   extraTokenClaims: (_, token) => ({ groups: [`${token.clientId}s`] }),
   features: {

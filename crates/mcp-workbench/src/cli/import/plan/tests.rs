@@ -100,13 +100,13 @@ fn known_servers_and_the_workbench_are_skipped() {
         ),
     ];
     let candidates = gathered(files, own);
-    let kinds: Vec<&Kind> = candidates.iter().map(|it| &it.kind).collect();
+    let kinds: Vec<&CandidateKind> = candidates.iter().map(|it| &it.kind).collect();
     let [
-        Kind::Present { toolbox, name, .. },
-        Kind::Ourselves,
-        Kind::Ourselves,
-        Kind::NotAServer,
-        Kind::Unusable(places),
+        CandidateKind::Present { toolbox, name, .. },
+        CandidateKind::Ourselves,
+        CandidateKind::Ourselves,
+        CandidateKind::NotAServer,
+        CandidateKind::Unusable(places),
     ] = kinds.as_slice()
     else {
         panic!("{kinds:?}");
@@ -129,7 +129,7 @@ fn an_enabled_entry_wins_over_a_disabled_one() {
     let candidates = gathered(files, "{}");
     let [
         ImportCandidate {
-            kind: Kind::New(new),
+            kind: CandidateKind::New(new),
             places,
             ..
         },
@@ -197,7 +197,7 @@ fn the_stricter_restriction_of_tools_wins() {
         let candidates = gathered(files, "{}");
         let [
             ImportCandidate {
-                kind: Kind::New(new),
+                kind: CandidateKind::New(new),
                 ..
             },
         ] = candidates.as_slice()
@@ -216,6 +216,42 @@ fn the_stricter_restriction_of_tools_wins() {
 }
 
 #[test]
+fn a_client_that_allows_fewer_tools_than_the_configuration_is_named() {
+    let own = |entry: Value| {
+        json!({"toolboxes": {"t": {"description": "d", "mcpServers": {"s": entry}}}}).to_string()
+    };
+    let strict = json!({"a": {"command": "x", "disabledTools": ["write"]}});
+    let plain = json!({"b": {"command": "x"}});
+    let remarks = |own: &str| {
+        let files = vec![
+            file(ClientName::Cursor, &plain),
+            file(ClientName::Windsurf, &strict),
+            file(ClientName::Kiro, &strict),
+        ];
+        let candidates = gathered(files, own);
+        let [
+            ImportCandidate {
+                kind: CandidateKind::Present { remarks, .. },
+                ..
+            },
+        ] = candidates.as_slice()
+        else {
+            panic!("{candidates:?}");
+        };
+        remarks.clone()
+    };
+    let named = ["Windsurf", "Kiro"].map(|client| Remark::FewerToolsIn { client });
+    assert_eq!(remarks(&own(json!({"command": "x"}))), named);
+    for entry in [
+        json!({"command": "x", "excludeTools": ["write"]}),
+        json!({"command": "x", "includeTools": ["read"]}),
+        json!({"command": "x", "toolFilters": ["*"]}),
+    ] {
+        assert_eq!(remarks(&own(entry.clone())), [], "{entry}");
+    }
+}
+
+#[test]
 fn restrictions_of_a_project_do_not_reach_an_entry_of_the_user() {
     let own = || file(ClientName::Cursor, &json!({"a": {"command": "x"}}));
     let project = || DiscoveredFile {
@@ -227,7 +263,7 @@ fn restrictions_of_a_project_do_not_reach_an_entry_of_the_user() {
     };
     for files in [vec![own(), project()], vec![project(), own()]] {
         let candidates = gathered(files, "{}");
-        let Kind::New(new) = &candidates[0].kind else {
+        let CandidateKind::New(new) = &candidates[0].kind else {
             panic!("{candidates:?}");
         };
         assert_eq!(new.entry, json!({"command": "x"}));

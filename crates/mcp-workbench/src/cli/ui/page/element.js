@@ -1,6 +1,28 @@
-// Builds and updates elements. Text is only ever set as text, so nothing that a server sends can become markup.
+// Builds and updates elements. Text is only ever set as text, so nothing that a server sends can become markup, and none of it is
+// invisible.
 
 const handlers = ["onclick", "onchange", "oninput", "onsubmit", "onkeydown"];
+
+const hidden = /[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\u2800]/gu;
+const emojiBefore = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f]$/u;
+const keycapBefore = /[\p{Extended_Pictographic}0-9#*]$/u;
+const emojiAfter = /^\p{Extended_Pictographic}/u;
+const scriptBefore = /(?![\u0000-\u02af])[\p{L}\p{M}]$/u;
+
+function isInPlace(character, before, after) {
+  if (character === "\n" || character === "\t") return true;
+  if (character === "\ufe0f" || character === "\ufe0e") return keycapBefore.test(before);
+  if (character === "\u200d" && emojiBefore.test(before)) return emojiAfter.test(after);
+  return (character === "\u200c" || character === "\u200d") && scriptBefore.test(before);
+}
+
+// Shows characters without a visible form by number, except for emoji and scripts that join letters.
+export const visible = (words) => words.replace(hidden, (character, at) => {
+  const before = words.slice(Math.max(0, at - 2), at);
+  const after = words.slice(at + character.length, at + character.length + 2);
+  if (isInPlace(character, before, after)) return character;
+  return `\u27e6U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e7`;
+});
 
 export function el(name, properties = {}, ...children) {
   const element = document.createElement(name);
@@ -10,7 +32,8 @@ export function el(name, properties = {}, ...children) {
     else if (value === true) element.setAttribute(key, "");
     else element.setAttribute(key, value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  const shown = children.flat().filter((child) => child !== null && child !== undefined && child !== "");
+  element.append(...shown.map((child) => (typeof child === "string" ? visible(child) : child)));
   return element;
 }
 
@@ -140,7 +163,7 @@ export function indented(json) {
 
 export function notice(words) {
   const place = document.getElementById("notice");
-  place.textContent = words;
+  place.textContent = visible(words);
   clearTimeout(notice.timer);
   notice.timer = setTimeout(() => { place.textContent = ""; }, 6000);
 }

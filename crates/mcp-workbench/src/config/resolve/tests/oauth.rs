@@ -201,12 +201,19 @@ fn contradictory_credentials_of_users_are_reported() {
         (
             "",
             entry(r#""oauth": {"exchange": true}"#),
-            Some("`exchange` has no user without `\"per\": \"user\"`"),
+            Some("`exchange` needs `\"per\": \"user\"`"),
         ),
         (
             auth,
             entry(r#""oauth": {"per": "user", "exchange": true}"#),
             Some("`exchange` needs `clientId` and `clientSecret` in `auth`"),
+        ),
+        (
+            auth,
+            entry(
+                r#""oauth": {"per": "user", "exchange": true, "issuer": "https://other.example"}"#,
+            ),
+            Some("`exchange` with another `issuer` than `auth` needs `clientId`"),
         ),
         (
             "",

@@ -213,7 +213,7 @@ fn an_unreadable_list_leaves_the_last_one() {
         );
         assert_eq!(refresh.due(), None, "nobody needs it now");
         let now = Instant::now();
-        refresh.hasten(now);
+        refresh.list_now(now);
         assert_eq!(refresh.due(), Some(now), "a call waits for it");
     }
 }
@@ -329,7 +329,7 @@ fn pages_of_a_lost_session_do_not_count_for_the_new_one() {
     let filters = ToolFilters::default();
     let old = refresh.take_page(PAGE, &page(&["old"], None), rules(&filters), &status);
     assert_eq!(old, PageOutcome::Ignored);
-    refresh.hasten(Instant::now());
+    refresh.list_now(Instant::now());
     assert_eq!(refresh.due(), None, "there is nobody to read from");
     assert_eq!(refresh.require(Introduction::default()), None);
     begun(&mut refresh);

@@ -31,11 +31,13 @@ pub(super) fn run(run: &mut Run) {
             return;
         }
         let alone = open_all(run, LAYOUT);
-        let prepared = Target::recalling(&run.programs, LAYOUT);
-        let recalled = prepared.map_err(SessionError::from).and_then(recall);
+        let prepared = Target::from_cache(&run.programs, LAYOUT);
+        let cached = prepared
+            .map_err(SessionError::from)
+            .and_then(open_from_cache);
         let alone = run.recorded(&Target::DIRECT, OPEN, alone);
-        let recalled = run.recorded(&Target::WORKBENCH, OPEN, recalled);
-        let (Some(alone), Some((open, start))) = (alone, recalled) else {
+        let cached = run.recorded(&Target::WORKBENCH, OPEN, cached);
+        let (Some(alone), Some((open, start))) = (alone, cached) else {
             return;
         };
         for (case, time) in [(OPEN, open), (START, start)] {
@@ -46,7 +48,7 @@ pub(super) fn run(run: &mut Run) {
 }
 
 /// How long the open takes, by itself and from the start of the process on.
-fn recall(prepared: Prepared) -> Result<(f64, f64), SessionError> {
+fn open_from_cache(prepared: Prepared) -> Result<(f64, f64), SessionError> {
     let started = Instant::now();
     let mut session = Session::spawn(prepared)?;
     session.initialize()?;
