@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use clap::Args;
@@ -28,6 +29,30 @@ pub(super) struct ServerSelection {
     /// Only this server of it
     #[arg(requires = "toolbox")]
     pub(super) server: Option<String>,
+}
+
+/// The time limit for the start of servers.
+#[derive(Args, Clone, Copy, Default)]
+pub(super) struct StartLimit {
+    /// Time limit for the start of each server [default: its `connectTimeoutMs`]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: Option<u64>,
+}
+
+impl StartLimit {
+    /// Sets the limit for every server of a configuration that was just loaded.
+    pub(super) fn apply(self, config: &mut Config) {
+        let Some(limit) = self.timeout.map(Duration::from_secs) else {
+            return;
+        };
+        let unshared = "a configuration that was just loaded is not shared";
+        for toolbox in config.toolboxes.values_mut() {
+            let toolbox = Arc::get_mut(toolbox).expect(unshared);
+            for server in toolbox.servers.values_mut() {
+                Arc::get_mut(server).expect(unshared).times.connect = limit;
+            }
+        }
+    }
 }
 
 impl ServerSelection {

@@ -6,7 +6,7 @@ use clap::Args;
 use ident::{ServerName, ToolboxName};
 use rawjson::RawJson;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     CommandResult,
@@ -74,6 +74,11 @@ pub(super) fn run(
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// Returns the document that `list --tools --json` prints for these results.
+pub(super) fn document(config: &Config, found: &[ProbeResult]) -> Value {
+    json!(Listing::of(config).with_tools(found))
 }
 
 /// A configuration for display.

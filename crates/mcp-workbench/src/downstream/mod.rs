@@ -48,7 +48,7 @@ pub(crate) use process::{
     Exit,
     worker::{WorkerError, WorkerRun},
 };
-pub(crate) use server::{CallTicket, Phase, ProcessView, ServerHandle, Status, Urgency};
+pub(crate) use server::{CallTicket, Phase, ServerHandle, Status, Urgency};
 pub(crate) use session::reply::{CallEnd, CallResult, Outdated, Unfinished};
 pub(crate) use skills::{Skill, is_within};
 pub(crate) use supervisor::cached_list::load_cached_lists;

@@ -73,6 +73,8 @@ pub(crate) struct About {
     pub(crate) stray: StrayText,
     /// Its starts.
     pub(crate) activity: Mutex<Activity>,
+    /// Its last process, from its start on; `None` for a remote server.
+    pub(crate) process: Mutex<Option<ProcessView>>,
     /// A number that no other server of this process has, not even an earlier one of the same name.
     pub(crate) number: u64,
     /// The event stream.
@@ -118,8 +120,6 @@ pub(crate) struct Status {
     pub stale: bool,
     /// Set if the tools are from an earlier run and the server was not up since.
     pub from_cache: bool,
-    /// Its last process; `None` for a remote server and before the first start.
-    pub process: Option<ProcessView>,
 }
 
 /// The process of a server, as others see it.
@@ -290,6 +290,11 @@ impl ServerHandle {
         status
     }
 
+    /// Returns the last process of the server, also of one that is starting or has failed.
+    pub(crate) fn process(&self) -> Option<ProcessView> {
+        lock(&self.about.process).clone()
+    }
+
     /// Returns the reason why the last snapshot is not in the cache, if there is one.
     pub(crate) fn not_cached(&self) -> Option<Arc<NotCached>> {
         self.about.cached_list.not_cached()
@@ -449,7 +454,6 @@ impl ServerHandle {
                     .ruled(server, &tools.narrowed(server))
             }),
             from_cache: false,
-            process: None,
         }
     }
 
@@ -476,7 +480,7 @@ impl ServerHandle {
 
     /// Waits until a server that is up has ended.
     pub(crate) async fn rested(&self) {
-        let is_over = |status: &Status| !matches!(status.phase, Phase::Up);
+        let is_over = |status: &Status| !matches!(status.phase, Phase::Up | Phase::Starting);
         // Without a task it has ended.
         let _ = self.status.clone().wait_for(is_over).await;
     }

@@ -304,12 +304,12 @@ impl Events {
         }
     }
 
-    /// Begins to measure a session, if anybody listens.
-    pub(crate) fn begin_session(self: &Arc<Self>) -> Option<SessionGuard> {
-        self.is_listened().then(|| SessionGuard {
+    /// Begins to measure a session. Whoever listens at its end gets its whole duration.
+    pub(crate) fn begin_session(self: &Arc<Self>) -> SessionGuard {
+        SessionGuard {
             events: Arc::clone(self),
             began: Instant::now(),
-        })
+        }
     }
 
     #[cfg(test)]
@@ -368,10 +368,10 @@ pub(crate) struct SessionGuard {
 }
 
 impl SessionGuard {
-    /// Reports the end of the session. `describe` gets its duration.
+    /// Reports the end of the session, if anybody listens. `describe` gets its duration.
     pub(crate) fn end(self, describe: impl FnOnce(Duration) -> EndedSession) {
-        let ended = describe(self.began.elapsed());
-        self.events.emit(&Event::Session(ended));
+        let events = self.events;
+        events.emit_with(|| Event::Session(describe(self.began.elapsed())));
     }
 }
 

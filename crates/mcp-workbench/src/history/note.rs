@@ -75,12 +75,13 @@ fn text(event: &Event<'_>) -> Option<String> {
             format!("{}: all tools are approved", server(&change.server))
         }
         Event::Trust(change) => {
-            let notices = change.notices.join("; ");
-            let withheld = change.withheld;
-            format!(
-                "{}: {withheld} tools are withheld; {notices}",
-                server(&change.server)
-            )
+            let withheld = match change.withheld {
+                0 => None,
+                1 => Some("1 tool is withheld until you approve it".to_owned()),
+                count => Some(format!("{count} tools are withheld until you approve them")),
+            };
+            let words: Vec<_> = withheld.into_iter().chain(change.notices.clone()).collect();
+            format!("{}: {}", server(&change.server), words.join("; "))
         }
         Event::Budget(cut) => {
             let (tool, bytes, kept) = (tool(&cut.tool), cut.bytes, cut.kept_bytes);

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::{
     audit::{redact_and_cut, write_redacted},
     call::{Carrier, Principal},
-    config::Secrets,
+    config::{Invocation, Secrets, quoted},
     era::Era,
     events::{Hop, HopEnd, Operation, OperationEnd},
     moment::write_time,
@@ -42,6 +42,9 @@ pub(crate) struct CallRecord {
     code: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_us: Option<u64>,
+    /// The size of the parameters as the client sent them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     arguments_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,6 +60,9 @@ pub(crate) struct CallRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     trace_id: Option<String>,
     hops: Vec<HopRecord>,
+    /// The command that repeats a call of a tool, only in a call with its messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
     /// The arguments of the tool, for the command that repeats the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<Box<RawValue>>,
@@ -101,6 +107,9 @@ struct HopRecord {
     duration_us: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'static str>,
+    /// The size of the parameters as they were sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,6 +160,7 @@ impl CallRecord {
             outcome: "running",
             code: None,
             duration_us: None,
+            request_bytes: operation.params.as_ref().map(|it| it.as_bytes().len()),
             arguments_bytes: arguments.map(|it| it.as_bytes().len()),
             result_bytes: None,
             cut_bytes: None,
@@ -158,6 +168,7 @@ impl CallRecord {
             reply_tokens: None,
             trace_id: { operation.trace.as_ref() }.map(|it| format!("{:032x}", it.trace_id)),
             hops: Vec::new(),
+            command: None,
             arguments: tool.and_then(|_| kept(arguments, secrets)),
             request: kept(operation.params.as_ref(), secrets),
             reply: None,
@@ -184,6 +195,7 @@ impl CallRecord {
                 after_us: micros(hop.after),
                 duration_us: None,
                 error: None,
+                request_bytes: None,
                 result_bytes: None,
                 request_tokens: None,
                 result_tokens: None,
@@ -199,6 +211,7 @@ impl CallRecord {
         if let Some(hop) = open {
             hop.duration_us = Some(micros(end.duration));
             hop.error = end.error;
+            hop.request_bytes = end.params.map(|it| it.as_bytes().len());
             hop.result_bytes = end.result_bytes;
             hop.request = kept(end.params, secrets);
             hop.result = kept(end.result, secrets);
@@ -229,6 +242,18 @@ impl CallRecord {
         for hop in &mut self.hops {
             hop.request_tokens = count(&hop.request);
             hop.result_tokens = count(&hop.result);
+        }
+        self
+    }
+
+    /// Returns the call with the command that repeats it, if it is one of a tool and its arguments are kept.
+    pub(crate) fn with_command(mut self, program: &Invocation) -> Self {
+        let names = [&self.toolbox, &self.server, &self.tool];
+        if let ([Some(toolbox), Some(server), Some(tool)], Some(arguments)) =
+            (names, &self.arguments)
+        {
+            let words = [toolbox, server, tool, arguments.get()].map(quoted);
+            self.command = Some(program.command(&format!("call {}", words.join(" "))));
         }
         self
     }

@@ -368,7 +368,7 @@ impl Host {
         let server = &instance.server;
         let (status, activity) = (server.status(), server.activity());
         let is_up = matches!(status.phase, Phase::Up);
-        let process = status.process.filter(|_| is_up);
+        let process = server.process().filter(|_| is_up);
         let users = instance.users.iter();
         ServerStatus {
             toolbox: server.identifier().toolbox.as_str().to_owned(),

@@ -437,7 +437,7 @@ impl Connection {
     fn begin(&self, agreed: Agreed) {
         self.declare(&agreed.capabilities, Era::Legacy);
         *lock(&self.agreed) = Some(Arc::new(agreed));
-        *lock(&self.measured) = self.workbench().observed().begin_session();
+        *lock(&self.measured) = Some(self.workbench().observed().begin_session());
     }
 
     /// Records the capabilities of a client that has a workbench of its own.

@@ -140,7 +140,10 @@ fn a_collector_gets_the_spans_and_metrics_of_a_call() {
         "mcp.client.operation.duration",
     ];
     collector.wait_for(&wanted.map(str::to_owned));
-    drop(session);
+    // Sessions are measured when they end, and the last metrics are exported at the shutdown.
+    session.finish();
+    let sessions = ["mcp.server.session.duration", "mcp.client.session.duration"];
+    collector.wait_for(&sessions.map(str::to_owned));
     let log = std::fs::read_to_string(config.state().join("mcp-workbench/audit.jsonl")).unwrap();
     assert!(log.contains(&format!("\"trace_id\":\"{TRACE}\"")), "{log}");
 }

@@ -41,6 +41,8 @@ fn script() -> Value {
         "tools": [
             { "name": "read", "description": "Read a file", "inputSchema": path },
             { "name": "wipe", "description": "Delete a folder", "inputSchema": path },
+            { "name": "fail", "description": "Fail", "inputSchema": { "type": "object" } },
+            { "name": "fill", "description": "Take values of every kind", "inputSchema": every_kind() },
             {
                 "name": HOSTILE,
                 "description": "<script>alert('description')</script> so\u{AD}ft",
@@ -50,9 +52,40 @@ fn script() -> Value {
         "onCall": {
             "read": text("hello"),
             "wipe": text("gone"),
+            "fail": [{ "answer": { "isError": true, "content": [{ "type": "text", "text": "no" }] } }],
+            "fill": text("filled"),
             HOSTILE: text("<script>alert('result')</script>"),
         },
     })
+}
+
+/// A schema with every kind of value that a form has a field for.
+fn every_kind() -> Value {
+    json!({
+        "type": "object",
+        "required": ["text"],
+        "properties": {
+            "text": { "type": "string" },
+            "count": { "type": "integer" },
+            "mode": { "enum": ["fast", "safe"] },
+            "level": { "type": "integer", "enum": [1, 2] },
+            "deep": { "type": "boolean" },
+            "tags": { "type": "array", "items": { "type": "string" } },
+            "range": { "$ref": "#/$defs/range" },
+            "any": {},
+        },
+        "$defs": { "range": {
+            "type": "object",
+            "required": ["from"],
+            "properties": { "from": { "type": "number" }, "to": { "type": "number" } },
+        } },
+    })
+}
+
+/// A server that never answers its first request.
+fn late() -> Value {
+    let hangs = json!([{ "stderr": "waiting for the database" }, "hang"]);
+    json!({ "onMethod": { "initialize": hangs, "server/discover": hangs } })
 }
 
 /// A server whose only tool has this description.
@@ -83,15 +116,20 @@ fn run(name: &str) {
     };
     write("script.json", &script());
     write("vault.json", &vault("Open the vault"));
+    write("late.json", &late());
     let (scripted, fixture) = (files.path().join("script.json"), fixture_server());
     // The arguments name no file, as if the server were a package: its tools change, and its launch does not.
     let behind = format!("${{SCRIPTS:-{}}}/vault.json", files.path().display());
-    let config = ConfigFile::new(&json!({ "toolboxes": { "dev": {
+    let late = json!({ "command": fixture, "args": [files.path().join("late.json")] });
+    let config = ConfigFile::new(&json!({ "toolboxes": { "slow": {
+        "description": "A server that hangs",
+        "mcpServers": if name == "late" { json!({ "late": late }) } else { json!({}) },
+    }, "dev": {
         "description": "Development tools",
         "mcpServers": {
             "fs": {
                 "command": fixture, "args": [scripted],
-                "permissions": { "allow": ["read", "<*"] },
+                "permissions": { "allow": ["read", "fail", "fill", "<*"] },
             },
             "broken": { "command": "no-such-program-anywhere" },
             "vault": { "command": fixture, "args": [behind], "pin": "enforce" },
@@ -162,6 +200,11 @@ impl Drop for Served {
 #[test]
 fn every_view_works_and_follows_what_happens() {
     run("views");
+}
+
+#[test]
+fn a_server_that_hangs_hides_no_others_and_can_be_stopped() {
+    run("late");
 }
 
 #[test]

@@ -175,6 +175,17 @@ pub(super) fn has_tilde(path: &Path) -> bool {
     path.components().any(|it| it.as_os_str() == "~")
 }
 
+/// Returns the hint for a server that failed.
+pub(in crate::cli) fn remedy_of(
+    error: &Arc<ConnectError>,
+    server: &Server,
+    environment: &Environment,
+) -> String {
+    let findings = of_failure(error, server, environment);
+    let remedies: Vec<String> = findings.iter().map(StartFinding::remedy).collect();
+    remedies.join("; ")
+}
+
 /// Returns the reasons why a server failed.
 fn of_failure(
     error: &Arc<ConnectError>,

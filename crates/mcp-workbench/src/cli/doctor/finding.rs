@@ -218,7 +218,7 @@ impl fmt::Display for FileFinding {
 }
 
 impl StartFinding {
-    fn remedy(&self) -> String {
+    pub(super) fn remedy(&self) -> String {
         match self {
             Self::Unset(unset) => match &unset.value {
                 MissingValue::Variable(name) => format!(

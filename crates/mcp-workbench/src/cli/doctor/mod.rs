@@ -8,12 +8,12 @@ mod remedy;
 mod report;
 mod tool_finding;
 
-use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
+use std::{path::Path, process::ExitCode, sync::Arc};
 
 use clap::Args;
 use ident::{ServerName, ToolboxName};
 
-pub(super) use remedy::remedy;
+pub(super) use examine::remedy_of;
 
 use self::{
     cache_finding::CacheFinding,
@@ -22,7 +22,7 @@ use self::{
 };
 use super::{
     CommandResult,
-    configuration::{ServerSelection, load_configuration},
+    configuration::{ServerSelection, StartLimit, load_configuration},
     host::Sharing,
     output,
     probe::{ProbeError, ProbeResult, probe_others_until, with_signals},
@@ -40,9 +40,8 @@ pub(super) struct DoctorArguments {
     #[command(flatten)]
     selection: ServerSelection,
 
-    /// Time limit for the start of each server [default: its `connectTimeoutMs`]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    timeout: Option<u64>,
+    #[command(flatten)]
+    limit: StartLimit,
 
     /// Print one JSON document
     #[arg(long)]
@@ -59,9 +58,7 @@ pub(super) fn run(
     // The file is examined as a whole, even if only some servers are started.
     let configuration = examine::of_configuration(&loaded);
     arguments.selection.choose(&mut loaded.config)?;
-    if let Some(seconds) = arguments.timeout {
-        limit_starts(&mut loaded.config, Duration::from_secs(seconds));
-    }
+    arguments.limit.apply(&mut loaded.config);
     let file = loaded.config.file.display().to_string();
     let sharing = Sharing::of(&loaded.config, environment);
     let toolboxes = examine_servers(loaded, environment, sharing.as_ref())?;
@@ -84,17 +81,6 @@ pub(super) fn run(
     } else {
         ExitCode::FAILURE
     })
-}
-
-/// Sets the time limit for the start of every server.
-fn limit_starts(config: &mut Config, limit: Duration) {
-    let unshared = "a configuration that was just loaded is not shared";
-    for toolbox in config.toolboxes.values_mut() {
-        let toolbox = Arc::get_mut(toolbox).expect(unshared);
-        for server in toolbox.servers.values_mut() {
-            Arc::get_mut(server).expect(unshared).times.connect = limit;
-        }
-    }
 }
 
 /// Starts the servers, examines them and stops them. A signal ends this early, and the findings so far are

@@ -81,7 +81,7 @@ const STDERR_HINTS: &[(&[&str], &str)] = &[
 ];
 
 /// Returns the hint for an error; `by_hand` is the command line or URL of the server.
-pub(in crate::cli) fn remedy(error: &ConnectError, by_hand: &str) -> String {
+pub(super) fn remedy(error: &ConnectError, by_hand: &str) -> String {
     match error {
         ConnectError::Exited { stderr, .. } => match stderr_hint(stderr) {
             Some(remedy) => remedy.to_owned(),
@@ -113,6 +113,7 @@ pub(in crate::cli) fn remedy(error: &ConnectError, by_hand: &str) -> String {
         ConnectError::NotApproved(_) => {
             "review the command before you approve it, and do not start it by hand".to_owned()
         }
+        ConnectError::Stopped => "start it again".to_owned(),
         ConnectError::NotModern { .. } => "remove \"era\" from its entry".to_owned(),
         ConnectError::UnusableUrl { .. } => "correct \"url\"".to_owned(),
         ConnectError::UnusableHeader { .. } => "correct \"headers\"".to_owned(),

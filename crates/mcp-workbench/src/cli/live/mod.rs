@@ -33,6 +33,8 @@ enum LiveCommand {
         /// The number of a call
         id: Option<u64>,
         #[command(flatten)]
+        filter: CallFilter,
+        #[command(flatten)]
         shown: Shown,
     },
     /// Show what happened to servers, questions and approvals
@@ -66,6 +68,62 @@ struct Shown {
 struct ServerArguments {
     toolbox: String,
     server: String,
+    /// The one of several servers of this name, by its `instance` in `live servers --json`
+    #[arg(long, value_name = "NUMBER")]
+    instance: Option<u64>,
+}
+
+/// The calls to show: those that contain these texts, as on the page.
+#[derive(Args)]
+struct CallFilter {
+    /// Only calls of clients whose name contains this
+    #[arg(long, value_name = "TEXT", conflicts_with = "id")]
+    client: Option<String>,
+    /// Only calls of servers whose toolbox/server contains this
+    #[arg(long, value_name = "TEXT", conflicts_with = "id")]
+    server: Option<String>,
+    /// Only calls whose tool, target or method contains this
+    #[arg(long, value_name = "TEXT", conflicts_with = "id")]
+    tool: Option<String>,
+    /// Only calls with this outcome
+    #[arg(long, value_name = "OUTCOME", conflicts_with = "id")]
+    outcome: Option<String>,
+}
+
+impl CallFilter {
+    /// Removes the other calls.
+    fn apply(&self, document: &mut Value) {
+        if let Some(calls) = document["calls"].as_array_mut() {
+            calls.retain(|call| self.wants(call));
+        }
+    }
+
+    fn wants(&self, call: &Value) -> bool {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let client = &call["client"];
+        let number = client["number"].as_u64();
+        let number = number.map(|it| format!(" #{it}")).unwrap_or_default();
+        let name = client["name"].as_str();
+        let name = name.map_or_else(|| text(&client["principal"]), str::to_owned);
+        let called = [&call["tool"], &call["target"], &call["method"]];
+        let called = called.into_iter().find(|it| it.is_string());
+        contains(self.client.as_ref(), &format!("{name}{number}"))
+            && contains(
+                self.server.as_ref(),
+                &format!("{}/{}", text(&call["toolbox"]), text(&call["server"])),
+            )
+            && contains(self.tool.as_ref(), &called.map(text).unwrap_or_default())
+            && self
+                .outcome
+                .as_deref()
+                .is_none_or(|it| call["outcome"] == it)
+    }
+}
+
+/// Returns whether a text contains what is wanted, whatever the case of its letters.
+fn contains(wanted: Option<&String>, text: &str) -> bool {
+    let wanted = wanted.map(|it| it.to_lowercase()).unwrap_or_default();
+    text.to_lowercase().contains(&wanted)
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -97,16 +155,23 @@ pub(super) fn run(
     };
     let style = OutputStyle::of_stdout(environment);
     let act = |place: &ServerArguments, action: &str| {
-        let ServerArguments { toolbox, server } = place;
-        let body = json!({ "toolbox": toolbox, "server": server, "action": action });
+        let body = json!({
+            "toolbox": place.toolbox, "server": place.server, "instance": place.instance, "action": action,
+        });
         post("/ui/api/servers", &body)
     };
     match &arguments.command {
         LiveCommand::Servers(shown) => {
             show(shown, &get("/ui/api/servers")?, |it| servers(it, style));
         }
-        LiveCommand::Calls { id: None, shown } => {
-            show(shown, &get("/ui/api/calls")?, |it| calls(it, style));
+        LiveCommand::Calls {
+            id: None,
+            filter,
+            shown,
+        } => {
+            let mut document = get("/ui/api/calls")?;
+            filter.apply(&mut document);
+            show(shown, &document, |it| calls(it, style));
         }
         LiveCommand::Calls { id: Some(id), .. } => {
             output::json(&get(&format!("/ui/api/calls?id={id}"))?);
@@ -155,10 +220,18 @@ fn table<const N: usize>(list: &Value, names: [&'static str; N], style: OutputSt
 }
 
 fn servers(document: &Value, style: OutputStyle) -> String {
-    let names = [
-        "toolbox", "server", "state", "pid", "tools", "calls", "reason", "remedy",
-    ];
-    table(&document["servers"], names, style)
+    let names = ["toolbox", "server", "state", "pid", "tools", "calls"];
+    let mut text = table(&document["servers"], names, style);
+    // Below the table: they are sentences, and would make every line of it long.
+    for server in document["servers"].as_array().into_iter().flatten() {
+        let word = |name: &str| visible(server[name].as_str().unwrap_or_default()).into_owned();
+        if server["reason"].is_string() {
+            let place = format!("{}/{}", word("toolbox"), word("server"));
+            let (reason, remedy) = (word("reason"), word("remedy"));
+            text.push_str(&format!("\n{place}: {reason}\n  hint: {remedy}\n"));
+        }
+    }
+    text
 }
 
 fn calls(document: &Value, style: OutputStyle) -> String {

@@ -14,7 +14,9 @@ use super::signals::Signals;
 use crate::{config::Config, oauth::CredentialOwner, workbench::Workbench};
 
 pub(super) use client::ShellClient;
-pub(super) use servers::{ProbeResult, probe_others, probe_others_until, probe_servers};
+pub(super) use servers::{
+    ProbeResult, known_servers, probe_others, probe_others_until, probe_servers,
+};
 
 /// Time for servers to receive the cancellation of a call before they are stopped.
 const CANCEL_GRACE: Duration = Duration::from_millis(100);

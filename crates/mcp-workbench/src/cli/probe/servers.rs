@@ -11,7 +11,7 @@ use crate::{
     call::ClientHandle,
     cli::{host::Sharing, terminal::Progress},
     config::Server,
-    downstream::{ConnectError, ServerHandle, ToolList, Urgency, load_cached_lists},
+    downstream::{ConnectError, Phase, ServerHandle, ToolList, Urgency, load_cached_lists},
     visible::visible,
     workbench::Workbench,
 };
@@ -27,7 +27,7 @@ pub(in crate::cli) struct ProbeResult {
     /// Its tools, or the reason why it failed.
     pub(in crate::cli) tools: Result<Arc<ToolList>, Arc<ConnectError>>,
     pub(in crate::cli) took: Duration,
-    /// Set if the server runs in the host and was not started again.
+    /// Set if the server runs already and was not started again.
     pub(in crate::cli) is_hosted: bool,
 }
 
@@ -73,6 +73,26 @@ pub(in crate::cli) async fn probe_others_until(
     run_tasks(&tasks, progress, stop).await
 }
 
+/// Returns the tools that a running workbench knows. Servers whose tools it does not know are started, until `stop` is
+/// ready.
+pub(in crate::cli) async fn known_servers(
+    workbench: &Workbench,
+    progress: &Progress,
+    stop: impl Future<Output = ()>,
+) -> Vec<ProbeResult> {
+    let mut tasks = probe_tasks(workbench, None);
+    load_cached_lists(tasks.iter().map(|task| &*task.handle)).await;
+    for task in &mut tasks {
+        let status = task.handle.status();
+        task.known = match (status.tools, status.phase) {
+            (Some(tools), _) => Some(Ok(tools)),
+            (None, Phase::Failed(error)) => Some(Err(error)),
+            (None, _) => None,
+        };
+    }
+    run_tasks(&tasks, progress, stop).await
+}
+
 /// Takes the tools of servers that are up in the host from the cache.
 async fn use_hosted(tasks: &mut [ProbeTask], sharing: Option<&Sharing>) {
     let Some(sharing) = sharing else { return };
@@ -81,7 +101,7 @@ async fn use_hosted(tasks: &mut [ProbeTask], sharing: Option<&Sharing>) {
     load_cached_lists(hosted.iter().map(|task| &*task.handle)).await;
     for task in &mut hosted {
         // A server that cannot be cached is started.
-        task.hosted = task.handle.status().tools;
+        task.known = task.handle.status().tools.map(Ok);
     }
 }
 
@@ -103,7 +123,7 @@ fn probe_tasks(workbench: &Workbench, chosen: Option<&str>) -> Vec<ProbeTask> {
                 toolbox: name.clone(),
                 server: Arc::clone(server),
                 handle,
-                hosted: None,
+                known: None,
             });
         }
     }
@@ -153,18 +173,18 @@ struct ProbeTask {
     toolbox: ToolboxName,
     server: Arc<Server>,
     handle: Arc<ServerHandle>,
-    /// The tools of a server that is up in the host.
-    hosted: Option<Arc<ToolList>>,
+    /// The result for a server that need not be started.
+    known: Option<Result<Arc<ToolList>, Arc<ConnectError>>>,
 }
 
 impl ProbeTask {
     /// Waits for a free slot and starts the server.
     async fn run(self, slots: Arc<Semaphore>, progress: Progress) -> (usize, ProbeResult) {
-        if let Some(tools) = self.hosted {
+        if let Some(tools) = self.known {
             let probed = ProbeResult {
                 toolbox: self.toolbox,
                 server: self.server,
-                tools: Ok(tools),
+                tools,
                 took: Duration::ZERO,
                 is_hosted: true,
             };

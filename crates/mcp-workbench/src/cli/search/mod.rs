@@ -8,6 +8,7 @@ use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 use ident::ToolboxName;
 use search::{Explanation, Query};
+use serde_json::Value;
 
 use self::{document::document, report::render};
 use super::{
@@ -121,7 +122,7 @@ pub(super) fn run(
     let progress = Progress::on_stderr(environment, "searching");
     let result = with_workbench(config, async |workbench| {
         progress
-            .during(search(&workbench, arguments, &progress))
+            .during(search(&workbench, arguments, &progress, START_TIMEOUT))
             .await
     })?;
     if arguments.json {
@@ -146,10 +147,33 @@ pub(super) fn run(
     })
 }
 
+/// Returns the document that `search --json --explain --detail full` prints, from a running workbench. Servers without
+/// cached tools may take `wait` to start.
+pub(super) async fn search_document(
+    workbench: &Workbench,
+    words: &str,
+    progress: &Progress,
+    wait: Duration,
+) -> Value {
+    let arguments = SearchArguments {
+        query: vec![words.to_owned()],
+        toolbox: None,
+        detail: ShownDetail::Full,
+        limit: DEFAULT_HITS as u64,
+        explain: true,
+        json: true,
+    };
+    let found = search(workbench, &arguments, progress, wait).await;
+    // By its text: converted to a value, a score would have more digits than the command prints.
+    let text = serde_json::to_string(&document(&found)).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
 async fn search(
     workbench: &Workbench,
     arguments: &SearchArguments,
     progress: &Progress,
+    wait: Duration,
 ) -> SearchResult {
     let text = arguments.query.join(" ");
     let toolbox = arguments.toolbox.as_deref().map(ToolboxName::from);
@@ -159,9 +183,7 @@ async fn search(
         limit: usize::try_from(arguments.limit).unwrap_or(DEFAULT_HITS),
     };
     let client: Arc<dyn ClientHandle> = Arc::new(ShellClient::observer(progress.clone()));
-    let search = workbench
-        .search_within(&query, &client, START_TIMEOUT)
-        .await;
+    let search = workbench.search_within(&query, &client, wait).await;
     let explained = search
         .shown()
         .iter()

@@ -7,6 +7,7 @@ mod report;
 use std::{path::Path, process::ExitCode};
 
 use clap::Args;
+use serde_json::{Value, json};
 
 use self::{
     cost::{Costs, Start},
@@ -69,6 +70,11 @@ pub(super) fn run(
         count(failed.len(), "server")
     ));
     Ok(ExitCode::FAILURE)
+}
+
+/// Returns the document that `tokens --json` prints for these results.
+pub(super) fn token_document(workbench: &Workbench, found: &[ProbeResult]) -> Value {
+    json!(document(&costs(workbench, None, found)))
 }
 
 /// Counts the tokens of servers.

@@ -12,7 +12,7 @@ use super::{
     selection::{TrustSelection, confirmed},
 };
 use crate::{
-    cli::{CommandResult, editing::unified, output, terminal::count},
+    cli::{CommandResult, configuration::StartLimit, editing::unified, output, terminal::count},
     config::Environment,
     lock::{Digest, Pins, RecordError, launch_parts},
     visible::{revealed, visible},
@@ -36,7 +36,7 @@ pub(super) fn run(
     environment: &Environment,
 ) -> CommandResult {
     let ApproveArguments { chosen, yes } = arguments;
-    let subject = TrustReview::load(config, chosen, environment)?;
+    let subject = TrustReview::load(config, chosen, StartLimit::default(), environment)?;
     let mut refused: Vec<ServerIdentifier> = Vec::new();
     // Starting a server runs its program, so a changed launch needs its own consent first.
     for server in subject.servers.iter().filter(|it| subject.is_barred(it)) {

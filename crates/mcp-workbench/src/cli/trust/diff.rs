@@ -12,7 +12,7 @@ use super::{
     selection::TrustSelection,
 };
 use crate::{
-    cli::{CommandResult, editing::unified, output, terminal::count},
+    cli::{CommandResult, configuration::StartLimit, editing::unified, output, terminal::count},
     config::Environment,
     lock::{Digest, Launch, Pins},
     visible::{revealed, visible},
@@ -23,6 +23,9 @@ use crate::{
 pub(super) struct DiffArguments {
     #[command(flatten)]
     chosen: TrustSelection,
+
+    #[command(flatten)]
+    limit: StartLimit,
 
     /// Print one JSON document
     #[arg(long)]
@@ -88,7 +91,7 @@ pub(super) fn run(
     environment: &Environment,
 ) -> CommandResult {
     let chosen = &arguments.chosen;
-    let subject = TrustReview::load(config, chosen, environment)?;
+    let subject = TrustReview::load(config, chosen, arguments.limit, environment)?;
     let (pins, mut servers) = subject.examine(|subject, it| !subject.is_barred(it), environment)?;
     let chosen = &choose_tool(&mut servers, chosen)?;
     let differences: Vec<ServerDifference> = servers

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     cli::{
-        configuration::load_configuration,
+        configuration::{StartLimit, load_configuration},
         probe::{ProbeError, ProbeResult, probe_servers, with_workbench},
         terminal::Progress,
     },
@@ -77,9 +77,11 @@ impl TrustReview {
     pub(super) fn load(
         config: Option<&Path>,
         chosen: &TrustSelection,
+        limit: StartLimit,
         environment: &Environment,
     ) -> Result<Self, Box<dyn std::error::Error>> {
         let mut config = load_configuration(config, environment)?.config;
+        limit.apply(&mut config);
         let pins = Pins::new(&config);
         let lock = pins.lock()?.unwrap_or_default();
         chosen.choose(&mut config)?;

@@ -12,7 +12,9 @@ use super::{
 };
 use crate::{
     cli::{
-        CommandResult, output,
+        CommandResult,
+        configuration::StartLimit,
+        output,
         terminal::{Column, Ink, OutputStyle, Table},
     },
     config::Environment,
@@ -25,6 +27,9 @@ use crate::{
 pub(super) struct ListArguments {
     #[command(flatten)]
     chosen: TrustSelection,
+
+    #[command(flatten)]
+    limit: StartLimit,
 
     /// Print one JSON document
     #[arg(long)]
@@ -86,7 +91,7 @@ pub(super) fn run(
     environment: &Environment,
 ) -> CommandResult {
     let chosen = &arguments.chosen;
-    let subject = TrustReview::load(config, chosen, environment)?;
+    let subject = TrustReview::load(config, chosen, arguments.limit, environment)?;
     let lock = subject.lock.clone();
     let (pins, mut servers) = subject.examine(|subject, it| !subject.is_barred(it), environment)?;
     let chosen = &choose_tool(&mut servers, chosen)?;

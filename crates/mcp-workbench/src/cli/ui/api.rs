@@ -2,6 +2,7 @@
 //! running workbench knows is made here.
 
 use std::{
+    pin::Pin,
     sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
@@ -11,7 +12,7 @@ use hyper::{Method, StatusCode};
 use ident::{ServerIdentifier, ToolIdentifier};
 use rawjson::RawJson;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 use tokio::{
     sync::mpsc,
     time::{sleep, timeout},
@@ -23,15 +24,17 @@ use crate::{
     call::ClientHandle,
     cli::{
         call::{CallOutcome, call_object},
-        probe::ShellClient,
+        list,
+        probe::{ProbeResult, ShellClient, known_servers},
+        search::search_document,
         terminal::Progress,
-        tokens::tokens,
+        tokens::{token_document, tokens},
     },
-    config::Environment,
+    config::{Environment, Invocation},
     downstream::{ServerHandle, Urgency},
     history::History,
     moment::moment,
-    offload::offload,
+    offload::{offload, run_blocking},
     serve::http::{OtherWorkbenches, PageRequest, Workbenches},
     sha256::{Sha256, hexadecimal},
     sync::lock,
@@ -43,6 +46,11 @@ use crate::{
 const NOTICE_PAUSE: Duration = Duration::from_millis(150);
 /// The time after which a silent stream says that it is alive.
 const SILENCE: Duration = Duration::from_secs(15);
+/// How long a view waits for servers that are starting. One that hangs must not hide the others; the view is made again
+/// when it comes up.
+const START_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time limit for the start of a server that is compared with its pins. It is started for that alone.
+const REVIEW_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The running workbench, as the page sees it.
 pub(in crate::cli) struct Api {
@@ -68,6 +76,10 @@ pub(super) enum PageRefusal {
 }
 
 impl PageRefusal {
+    fn failed(error: &dyn std::error::Error) -> Self {
+        Self::Failed(json!({ "error": error.to_string() }))
+    }
+
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::NotFound => StatusCode::NOT_FOUND,
@@ -138,10 +150,11 @@ struct Approved {
 
 #[derive(Deserialize)]
 struct Tried {
-    #[serde(flatten)]
-    place: ServerQuery,
+    toolbox: String,
+    server: String,
     tool: String,
-    arguments: Value,
+    /// As the page wrote them: numbers keep their digits.
+    arguments: Box<RawValue>,
 }
 
 impl Api {
@@ -164,27 +177,28 @@ impl Api {
         let path = request.path.strip_prefix("/ui/api/").unwrap_or_default();
         let query = request.query.as_deref().unwrap_or_default();
         match (&request.method, path) {
-            (&Method::GET, "servers") => Ok(servers::document(&self.all_workbenches())),
+            (&Method::GET, "servers") => self.servers().await,
             (&Method::POST, "servers") => self.act(read(request)?).await,
             (&Method::GET, "calls") => match parameter(query, "id") {
                 None => Ok(json!({ "calls": history.summaries() })),
                 Some(id) => {
                     let id = id.parse().map_err(|_| PageRefusal::NotFound)?;
                     let call = history.call(id).ok_or(PageRefusal::NotFound)?;
-                    let counted = offload(call.bytes(), || call.with_tokens(tokens));
-                    Ok(json!(counted.await))
+                    let counted = offload(call.bytes(), || call.with_tokens(tokens)).await;
+                    let program = Invocation::of(&self.workbench().config());
+                    Ok(json!(counted.with_command(&program)))
                 }
             },
             (&Method::GET, "activity") => Ok(json!({ "activity": history.notes() })),
             (&Method::GET, "approvals") => Ok(self.approvals()),
             (&Method::POST, "approvals") => self.decide(&read(request)?).await,
-            (&Method::GET, "trust") => self.command(&["trust", "list", "--json"]).await,
+            (&Method::GET, "trust") => self.trust("list", &[]).await,
             (&Method::GET, "trust/diff") => self.difference(&place(query)?).await,
             (&Method::POST, "trust") => self.approve(&read(request)?).await,
-            (&Method::GET, "tools") => self.command(&["list", "--tools", "--json"]).await,
+            (&Method::GET, "tools") => self.tools().await,
             (&Method::GET, "search") => self.search(query).await,
             (&Method::POST, "call") => self.try_tool(read(request)?).await,
-            (&Method::GET, "tokens") => self.command(&["tokens", "--json"]).await,
+            (&Method::GET, "tokens") => self.tokens().await,
             _ => Err(PageRefusal::NotFound),
         }
     }
@@ -370,8 +384,8 @@ impl Api {
 
     /// Returns the difference of a server from its pins, and the digest that an approval has to name.
     async fn difference(&self, place: &ServerQuery) -> Answer {
-        let arguments = ["trust", "diff", "--json", &place.toolbox, &place.server];
-        let mut document = self.command(&arguments).await?;
+        let place = ["--", &place.toolbox, &place.server];
+        let mut document = self.trust("diff", &place).await?;
         let mut server = document["servers"][0].take();
         let digest = Sha256::digest(server.to_string());
         server["digest"] = json!(hexadecimal(&digest));
@@ -396,28 +410,59 @@ impl Api {
     }
 
     async fn search(&self, query: &str) -> Answer {
-        let words = parameter(query, "q").ok_or(PageRefusal::NotFound)?;
-        let arguments = [
-            "search",
-            "--json",
-            "--explain",
-            "--detail",
-            "full",
-            "--",
-            &words,
-        ];
-        self.command(&arguments).await
+        let words = parameter(query, "q").filter(|it| !it.is_empty());
+        let words = words.ok_or(PageRefusal::NotFound)?;
+        let progress = self.progress();
+        let searching = search_document(self.workbench(), &words, &progress, START_TIMEOUT);
+        Ok(on_heap(searching).await)
+    }
+
+    async fn servers(&self) -> Answer {
+        let (workbenches, environment) = (self.all_workbenches(), self.environment.clone());
+        let document = run_blocking(move || servers::document(&workbenches, &environment)).await;
+        document.map_err(|error| PageRefusal::failed(&error))
+    }
+
+    async fn tools(&self) -> Answer {
+        let (found, config) = (self.known().await, self.workbench().config());
+        let document = run_blocking(move || list::document(&config, &found)).await;
+        document.map_err(|error| PageRefusal::failed(&error))
+    }
+
+    async fn tokens(&self) -> Answer {
+        let (found, workbench) = (self.known().await, Arc::clone(self.workbench()));
+        let document = run_blocking(move || token_document(&workbench, &found)).await;
+        document.map_err(|error| PageRefusal::failed(&error))
+    }
+
+    /// Returns the tools of all servers, as far as they are known or can be had soon.
+    async fn known(&self) -> Vec<ProbeResult> {
+        let progress = self.progress();
+        on_heap(known_servers(
+            self.workbench(),
+            &progress,
+            sleep(START_TIMEOUT),
+        ))
+        .await
+    }
+
+    /// Returns the document of a subcommand of `trust`.
+    async fn trust(&self, subcommand: &str, place: &[&str]) -> Answer {
+        let limit = REVIEW_TIMEOUT.as_secs().to_string();
+        let arguments = ["trust", subcommand, "--json", "--timeout", &limit];
+        self.command(&[&arguments, place].concat()).await
     }
 
     /// Calls a tool of the running workbench.
     async fn try_tool(&self, tried: Tried) -> Answer {
         let tool = ToolIdentifier {
-            toolbox: tried.place.toolbox.as_str().into(),
-            server: tried.place.server.as_str().into(),
+            toolbox: tried.toolbox.as_str().into(),
+            server: tried.server.as_str().into(),
             tool: tried.tool.as_str().into(),
         };
         let arguments = RawJson::of(&tried.arguments);
-        let outcome = call_object(self.workbench(), tool, arguments, self.client()).await;
+        let calling = call_object(self.workbench(), tool, arguments, self.client());
+        let outcome = on_heap(calling).await;
         let (name, json) = match outcome {
             CallOutcome::Result(json) | CallOutcome::Failure(json) => ("result", json),
             CallOutcome::Refused(json) => ("error", json),
@@ -428,8 +473,11 @@ impl Api {
     }
 
     fn client(&self) -> Arc<dyn ClientHandle> {
-        let progress = Progress::on_stderr(&self.environment, "");
-        Arc::new(ShellClient::observer(progress))
+        Arc::new(ShellClient::observer(self.progress()))
+    }
+
+    fn progress(&self) -> Progress {
+        Progress::on_stderr(&self.environment, "")
     }
 
     /// Returns the document that a command prints.
@@ -452,6 +500,13 @@ impl Api {
             json!({ "error": output.stderr.trim() }),
         ))
     }
+}
+
+/// Returns a future of a plain type. As part of the others its type would be nested too deeply for the compiler.
+fn on_heap<'a, T>(
+    future: impl Future<Output = T> + Send + 'a,
+) -> Pin<Box<dyn Future<Output = T> + Send + 'a>> {
+    Box::pin(future)
 }
 
 /// Returns the refusal of a decision about a call that does not wait.

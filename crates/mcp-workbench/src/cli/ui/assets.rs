@@ -64,6 +64,11 @@ const ASSETS: &[Asset] = &[
         text: include_str!("page/tools.js"),
     },
     Asset {
+        path: "/ui/form.js",
+        media_type: SCRIPT,
+        text: include_str!("page/form.js"),
+    },
+    Asset {
         path: "/ui/tokens.js",
         media_type: SCRIPT,
         text: include_str!("page/tokens.js"),

@@ -10,10 +10,10 @@ use std::{
 
 use tokio_util::task::TaskTracker;
 
-use super::{Api, PageRecord, WorkbenchPage};
+use super::{Api, WorkbenchPage};
 use crate::{
     host::{HostView, PageAddress},
-    serve::http::{HttpListener, HttpOptions, Offer, Workbenches},
+    serve::http::{HttpListener, HttpOptions, Offer, Workbenches, random_id},
 };
 
 /// Serves the page of a host at a free port, as long as the host runs.
@@ -30,8 +30,8 @@ pub(in crate::cli) async fn serve_host(view: HostView) -> io::Result<PageAddress
     };
     let listener = HttpListener::bind(options).await?;
     let address = listener.address();
-    let record = PageRecord::write(address, &view.environment);
-    let key = record.key().to_owned();
+    // Commands get the address and the key over the link. The file is of `serve --http`, which may run too.
+    let key = random_id();
     let workbenches = Workbenches {
         everybody: view.workbench,
         clients: Vec::new(),
@@ -40,7 +40,6 @@ pub(in crate::cli) async fn serve_host(view: HostView) -> io::Result<PageAddress
     let api = Api::new(&workbenches, &view.environment);
     let page = Arc::new(WorkbenchPage::new(&key, api));
     TaskTracker::new().spawn(async move {
-        let _record = record;
         listener.serve(workbenches, Some(page), pending()).await;
     });
     Ok(PageAddress { address, key })

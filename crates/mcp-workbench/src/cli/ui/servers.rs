@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    cli::{check::server_target, doctor::remedy, shell::quoted},
-    config::Server,
-    downstream::{Phase, ProcessView, ServerHandle},
+    cli::{check::server_target, doctor::remedy_of, shell::quoted},
+    config::{Environment, Server},
+    downstream::{Phase, ServerHandle},
     workbench::{OwnServer, Workbench, own_servers},
 };
 
@@ -49,7 +49,7 @@ struct ListedServer {
 
 /// Returns all servers of everybody in the order of the file, and then the others: those that clients have for themselves, and
 /// further processes of one server.
-pub(super) fn document(workbenches: &[Arc<Workbench>]) -> Value {
+pub(super) fn document(workbenches: &[Arc<Workbench>], environment: &Environment) -> Value {
     let config = workbenches[0].config();
     let mut listed = Vec::new();
     let known = own_servers(workbenches);
@@ -62,7 +62,8 @@ pub(super) fn document(workbenches: &[Arc<Workbench>]) -> Value {
                     && place.server == server.name
             });
             let handle = own.map(|own| &own.server);
-            listed.push(ListedServer::of(toolbox.name.as_str(), server, handle));
+            let toolbox = toolbox.name.as_str();
+            listed.push(ListedServer::of(toolbox, server, handle, environment));
         }
     }
     let is_listed = |listed: &[ListedServer], own: &OwnServer| {
@@ -74,7 +75,8 @@ pub(super) fn document(workbenches: &[Arc<Workbench>]) -> Value {
             continue;
         }
         let (toolbox, entry) = (&own.server.identifier().toolbox, own.server.entry());
-        let server = ListedServer::of(toolbox.as_str(), &entry.server, Some(&own.server));
+        let toolbox = toolbox.as_str();
+        let server = ListedServer::of(toolbox, &entry.server, Some(&own.server), environment);
         listed.push(ListedServer {
             client: own.client.as_ref().map(ToString::to_string),
             ..server
@@ -84,7 +86,12 @@ pub(super) fn document(workbenches: &[Arc<Workbench>]) -> Value {
 }
 
 impl ListedServer {
-    fn of(toolbox: &str, server: &Server, handle: Option<&Arc<ServerHandle>>) -> Self {
+    fn of(
+        toolbox: &str,
+        server: &Server,
+        handle: Option<&Arc<ServerHandle>>,
+        environment: &Environment,
+    ) -> Self {
         let status = handle.map(|it| it.status()).unwrap_or_default();
         let login = || {
             let name = quoted(server.name.as_str());
@@ -96,10 +103,9 @@ impl ListedServer {
             Phase::Up => ("up", None),
             Phase::Failed(error) => ("failed", Some(error)),
         };
-        let is_up = matches!(status.phase, Phase::Up);
-        let process = status.process.as_ref();
-        let pid = process.filter(|_| is_up).map(|it| it.pid);
-        let target = server_target(server);
+        let is_running = matches!(status.phase, Phase::Up | Phase::Starting);
+        let process = handle.and_then(|it| it.process());
+        let pid = process.as_ref().filter(|_| is_running).map(|it| it.pid);
         Self {
             client: None,
             instance: handle.map(|it| it.number()),
@@ -107,15 +113,15 @@ impl ListedServer {
             server: server.name.to_string(),
             state,
             reason: error.map(ToString::to_string),
-            remedy: error.map(|it| remedy(it, &target)),
+            remedy: error.map(|it| remedy_of(it, server, environment)),
             sign_in: error.and_then(|it| it.sign_in()).map(|_| login()),
-            target,
+            target: server_target(server),
             pid,
             memory_bytes: pid.and_then(resident_bytes),
             tools: status.tools.as_ref().map(|it| it.tools().len()),
             withheld: status.tools.as_ref().map_or(0, |it| it.withheld.len()),
             calls: handle.map_or(0, |it| it.calls()),
-            stderr: process.map(ProcessView::stderr).unwrap_or_default(),
+            stderr: process.map(|it| it.stderr()).unwrap_or_default(),
         }
     }
 }

@@ -117,6 +117,9 @@ pub(crate) enum ConnectError {
     /// The server is not the one that was approved, so it was not started.
     #[error(transparent)]
     NotApproved(#[from] Denial),
+    /// The user stopped the server before it was up.
+    #[error("it was stopped while it was starting")]
+    Stopped,
     /// The server was removed from the configuration before it was up.
     #[error("the server is no longer configured")]
     Retired,
@@ -189,6 +192,7 @@ impl ConnectError {
                     | Self::UnusableHeader { .. }
                     | Self::Unavailable { .. }
                     | Self::NotApproved(_)
+                    | Self::Stopped
                     | Self::Retired
                     | Self::ShuttingDown
             )

@@ -117,6 +117,7 @@ impl Supervisor {
             open_wait: Mutex::default(),
             stray: StrayText::default(),
             activity: Mutex::default(),
+            process: Mutex::default(),
             number: SERVERS.fetch_add(1, Ordering::Relaxed),
             observed: Arc::clone(&context.observed),
         });
@@ -270,6 +271,7 @@ impl Supervisor {
                     Some(Command::Adapt(adaption)) => {
                         self.adapted = Some(adaption.after(self.adapted.take()));
                     }
+                    Some(Command::Stop) => return Err(ConnectError::Stopped),
                     Some(command) => self.waiting.add(command),
                 },
                 () = self.context.shutdown.begun() => return Err(ConnectError::ShuttingDown),
@@ -291,14 +293,12 @@ impl Supervisor {
         let cache_writer = CacheWriter::new(&self.about, &self.context, protocol);
         cache_writer.write(&entry.server, &started.snapshot, &started.link.secrets());
         let measured = self.about.observed.begin_session();
-        let peer = { measured.as_ref() }.map(|_| {
-            hops::peer(
-                &self.about,
-                started.snapshot.era,
-                &started.link,
-                Some(&tools),
-            )
-        });
+        let peer = hops::peer(
+            &self.about,
+            started.snapshot.era,
+            &started.link,
+            Some(&tools),
+        );
         let mut session = Session::new(
             &self.about,
             started,
@@ -335,18 +335,16 @@ impl Supervisor {
         self.about.note_start();
         let end = session.run(&mut self.commands, &context).await;
         self.about.note_end();
-        if let (Some(measured), Some(peer)) = (measured, peer) {
-            measured.end(|duration| EndedSession {
-                side: Side::Server,
-                era: peer.era,
-                carrier: peer.carrier,
-                revision: peer.revision,
-                server: Some(peer.server),
-                address: peer.address,
-                duration,
-                error: end.error_type(),
-            });
-        }
+        measured.end(|duration| EndedSession {
+            side: Side::Server,
+            era: peer.era,
+            carrier: peer.carrier,
+            revision: peer.revision,
+            server: Some(peer.server),
+            address: peer.address,
+            duration,
+            error: end.error_type(),
+        });
         self.waiting = end_session(session, end).await;
         self.set_phase(Phase::Resting);
     }
@@ -371,7 +369,6 @@ impl Supervisor {
             tools: Some(Arc::clone(&tools)),
             stale: false,
             from_cache: false,
-            process: started.link.process(),
         });
         tools
     }

@@ -1,7 +1,10 @@
 //! The start of a server: its process, its protocol, its first tool list. The protocol is fixed by the entry, known
 //! from an earlier start, or probed.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use rawjson::RawJson;
 
@@ -22,7 +25,7 @@ use crate::{
             probe::{Certainty, DetectedServer, ProbeOutcome},
             subscription::OfferedNotifications,
         },
-        server::About,
+        server::{About, ProcessView},
         skills::{MAX_SKILL_BYTES, MAX_SKILLS},
         snapshot::ServerSnapshot,
         stray::StrayText,
@@ -37,6 +40,7 @@ use crate::{
     offload::offload,
     server_cache::{CacheKey, CachedProtocol},
     shapes::Shapes,
+    sync::lock,
     wire::{Answer, code},
 };
 
@@ -132,6 +136,7 @@ pub(crate) async fn start(
             .oauth
             .get_or_make(&about.identifier, entry, &context.links),
         stray: &about.stray,
+        process: &about.process,
         shapes: about.cached_list.shapes(),
         client,
         known,
@@ -169,6 +174,8 @@ struct Start<'a> {
     /// The OAuth client, if the server may need a sign-in.
     oauth: Option<&'a OAuthClient>,
     stray: &'a StrayText,
+    /// The place for the process of the server.
+    process: &'a Mutex<Option<ProcessView>>,
     /// The shapes of the server's results.
     shapes: &'a Arc<Shapes>,
     client: Option<&'a Arc<dyn ClientHandle>>,
@@ -285,8 +292,10 @@ impl<'a> Start<'a> {
     }
 
     async fn open(&self) -> Result<Conversation<'a>, ConnectError> {
+        let link = Link::open(self.server, &self.context.links, self.oauth).await?;
+        *lock(self.process) = link.process();
         Ok(Conversation {
-            link: Link::open(self.server, &self.context.links, self.oauth).await?,
+            link,
             next_id: 1,
             asks: Asks::new(self.entry),
             client: self.client,

@@ -50,6 +50,18 @@ fn get(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> HttpRespons
 }
 
 #[test]
+fn the_page_of_a_host_leaves_the_record_of_another_workbench_alone() {
+    let machine = machine();
+    let _client = named(&machine, "editor");
+    let file = "home/.local/state/mcp-workbench/page.json";
+    // That of a `serve --http`, which runs on when the host ends.
+    let file = machine.setup.write(file, "{}");
+    let (_, entered) = enter(&machine.run(&["ui", "--print"]));
+    assert_eq!(entered.head.status, 303);
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "{}");
+}
+
+#[test]
 fn the_page_of_a_host_shows_the_calls_of_all_clients() {
     let machine = machine();
     let (mut one, mut two) = (named(&machine, "editor"), named(&machine, "terminal"));

@@ -47,6 +47,27 @@ fn calls_are_counted_on_both_hops_under_the_names_of_the_conventions() {
 }
 
 #[test]
+fn sessions_are_measured_from_their_beginning_on_both_sides() {
+    let served = served();
+    // Both begin before anybody asks for metrics.
+    let mut client = served.client();
+    client.open();
+    assert!(!client.use_tool("read", "{}").failed());
+    metrics(&served);
+    let ended = served.connection().ask(&client.bare("DELETE"));
+    assert_eq!(ended.head.status, 204);
+    super::stdout(&served, &["live", "stop", "dev", "fs"]);
+    let after = metrics(&served);
+    for side in ["server", "client"] {
+        let name = format!("mcp_{side}_session_duration_seconds_count{{");
+        let counted = after.lines().find(|it| it.starts_with(&name));
+        let counted = counted.unwrap_or_else(|| panic!("{name} in {after}"));
+        assert!(counted.ends_with(" 1"), "{counted}");
+        assert!(counted.contains("mcp_protocol_version=\"2025-11-25\""));
+    }
+}
+
+#[test]
 fn metrics_are_for_holders_of_a_token() {
     let served = served();
     let request = served.request("GET", "/metrics").without("authorization");

@@ -3,12 +3,15 @@
 mod always;
 mod approvals;
 mod documents;
+mod failing;
 mod logging;
 mod metrics;
 mod page;
 mod refused;
+mod secrets;
 mod sign_in;
 mod steering;
+mod tracing;
 
 use std::process::Output;
 

@@ -73,6 +73,58 @@ fn calls_are_shown_with_the_messages_of_both_hops() {
 }
 
 #[test]
+fn calls_are_filtered_as_on_the_page() {
+    let served = served();
+    document(&served, &["live", "calls", "--json"]);
+    let mut client = served.client();
+    client.open();
+    client.use_tool("read", "{}");
+    client.use_tool("nothing", "{}");
+    let found = |options: &[&str]| {
+        let arguments = [&["live", "calls", "--json"], options].concat();
+        let calls = document(&served, &arguments)["calls"].clone();
+        let names = calls.as_array().unwrap().iter();
+        let names = names.map(|it| [&it["tool"], &it["target"], &it["method"]].map(Clone::clone));
+        names
+            .map(|it| it.into_iter().find(Value::is_string).unwrap())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(found(&["--tool", "READ"]), ["read"]);
+    assert_eq!(found(&["--server", "dev/fs"]), ["read", "nothing"]);
+    assert_eq!(
+        found(&["--server", "fs", "--outcome", "error"]),
+        ["nothing"]
+    );
+    assert!(found(&["--client", "nobody"]).is_empty());
+    assert_eq!(found(&["--tool", "initialize"]), ["initialize"]);
+}
+
+#[test]
+fn a_call_has_the_sizes_of_its_messages_and_the_command_that_repeats_it() {
+    let served = served();
+    document(&served, &["live", "calls", "--json"]);
+    let mut client = served.client();
+    client.open();
+    client.use_tool("read", "{\n\"id\": 9007199254740993, \"it's\": 1.0}");
+    let calls = document(&served, &["live", "calls", "--json"]);
+    let last = calls["calls"].as_array().unwrap().last().unwrap().clone();
+    assert!(last["request_bytes"].as_u64().unwrap() > 50, "{last}");
+    let hop = &last["hops"][0];
+    assert!(hop["request_bytes"].as_u64() < last["request_bytes"].as_u64());
+    assert_eq!(hop["result_bytes"], last["result_bytes"]);
+    let printed = stdout(&served, &["live", "calls", &last["id"].to_string()]);
+    assert!(printed.contains("9007199254740993"), "{printed}");
+    let whole: Value = serde_json::from_str(&printed).unwrap();
+    let repeated = whole["command"].as_str().unwrap();
+    assert!(
+        repeated.starts_with("mcp-workbench --config "),
+        "{repeated}"
+    );
+    let arguments = r#"call dev fs read '{"id":9007199254740993,"it'\''s":1.0}'"#;
+    assert!(repeated.ends_with(arguments), "{repeated}");
+}
+
+#[test]
 fn a_call_is_decided_by_a_command_or_by_its_client_whichever_is_first() {
     for (decision, text) in [
         ("once", Some("gone")),

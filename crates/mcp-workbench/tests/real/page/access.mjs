@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 
-import { assert, client, enter, given, launch } from "./browser.mjs";
+import { assert, client, enter, given, launch, show as view } from "./browser.mjs";
 
 const views = ["Servers", "Calls", "Approvals", "Trust", "Tools", "Tokens"];
 const widths = [320, 480, 768, 1280, 2560];
@@ -22,10 +22,7 @@ try {
   await agent.open("dev");
   await agent.use("dev", "fs", "read", { path: "/x".repeat(200) });
   await agent.use("dev", "fs", given.hostile, { ["long-name".repeat(30)]: "value" });
-  const show = async (name) => {
-    await page.getByRole("link", { name }).click();
-    await page.getByRole("heading", { level: 1, name }).waitFor();
-  };
+  const show = (name) => view(page, name);
 
   // Everything that can be unfolded is: a call with its messages, a difference, a form.
   const wipe = agent.use("dev", "fs", "wipe", { path: "/".repeat(300) });
@@ -37,8 +34,8 @@ try {
   await page.getByRole("region", { name: "dev vault" }).getByRole("button", { name: "Show the difference" }).click();
   await page.locator("pre.diff").waitFor();
   await show("Tools");
-  await page.getByRole("region", { name: "read", exact: true }).getByRole("button", { name: "Try it" }).click();
-  await page.getByRole("region", { name: "Try read" }).waitFor();
+  await page.getByRole("region", { name: "fill", exact: true }).getByRole("button", { name: "Try it" }).click();
+  await page.getByRole("region", { name: "Try fill" }).waitFor();
 
   for (const name of views) {
     await show(name);
@@ -72,7 +69,7 @@ try {
   }
   const expected = [
     "Skip to the content", ...views.map((name) => (name === "Approvals" ? "Approvals 1" : name)),
-    JSON.stringify({ path: "/".repeat(300) }), "Allow once", "For this session", "Always", "Deny"];
+    JSON.stringify({ path: "/".repeat(300) }, null, 2), "Allow once", "For this session", "Always", "Deny"];
   assert.deepEqual(walked, expected);
   // A change while a control has the focus does not take it away.
   await agent.use("dev", "fs", "read", { path: "/y" });

@@ -32,6 +32,13 @@ export async function enter(browser, link, options = {}) {
   return { context, page, trouble };
 }
 
+// Opens a view, and waits until all of it is there.
+export async function show(page, name) {
+  await page.getByRole("link", { name }).click();
+  await page.getByRole("heading", { level: 1, name }).waitFor();
+  await page.locator("main:not([aria-busy])").waitFor();
+}
+
 // An MCP client with a session.
 export async function client(name, capabilities = {}) {
   let session = null;

@@ -1,18 +1,15 @@
 // Draws the pictures of the page.
 
-import { client, enter, given, launch } from "./browser.mjs";
+import { client, enter, given, launch, show } from "./browser.mjs";
 
 const browser = await launch();
-const options = { viewport: { width: 1180, height: 780 }, deviceScaleFactor: 1 };
+const options = { viewport: { width: 1180, height: 780 }, deviceScaleFactor: 1, reducedMotion: "reduce" };
 const picture = (page, name) => page.screenshot({ path: `${given.images}/page-${name}.png` });
 
 try {
   const { page } = await enter(browser, given.links[0], options);
   await page.getByText("live", { exact: true }).waitFor();
-  const view = async (name) => {
-    await page.getByRole("link", { name }).click();
-    await page.getByRole("heading", { level: 1, name }).waitFor();
-  };
+  const view = (name) => show(page, name);
 
   const agent = await client("claude-code");
   await agent.open("dev");
@@ -27,6 +24,7 @@ try {
   await page.getByRole("region", { name: "ops tickets" }).getByText("failed", { exact: true }).waitFor();
   await picture(page, "servers");
 
+  await page.setViewportSize({ width: 1180, height: 1180 });
   await view("Calls");
   await page.getByRole("button", { name: "read_text_file" }).first().click();
   await page.getByRole("region", { name: "The selected call" }).waitFor();

@@ -1,4 +1,7 @@
-// Builds elements. Text is only ever set as text, so nothing that a server sends can become markup, and none of it is invisible.
+// Builds and updates elements. Text is only ever set as text, so nothing that a server sends can become markup, and none of it is
+// invisible.
+
+const handlers = ["onclick", "onchange", "oninput", "onsubmit", "onkeydown"];
 
 const hidden = /[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\u2800]/gu;
 const emojiBefore = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f]$/u;
@@ -25,11 +28,11 @@ export function el(name, properties = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
     if (value === undefined || value === null || value === false) continue;
-    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    if (handlers.includes(key)) element[key] = value;
     else if (value === true) element.setAttribute(key, "");
     else element.setAttribute(key, value);
   }
-  const shown = children.flat().filter((child) => child !== null && child !== undefined);
+  const shown = children.flat().filter((child) => child !== null && child !== undefined && child !== "");
   element.append(...shown.map((child) => (typeof child === "string" ? visible(child) : child)));
   return element;
 }
@@ -41,28 +44,81 @@ export function svg(name, properties = {}, ...children) {
   return element;
 }
 
+const keyOf = (node) => (node.nodeType === Node.ELEMENT_NODE ? node.id || node.getAttribute("data-key") : null);
+const isAlike = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
+// The user opens and closes these, and `acting` marks a button that is at work.
+const ownAttributes = ["open", "aria-disabled"];
+
+// Makes an element like another one.
+function become(element, wanted) {
+  if (element.nodeType !== Node.ELEMENT_NODE) {
+    if (element.data !== wanted.data) element.data = wanted.data;
+    return;
+  }
+  for (const { name } of [...element.attributes]) {
+    if (!wanted.hasAttribute(name) && !ownAttributes.includes(name)) element.removeAttribute(name);
+  }
+  for (const { name, value } of wanted.attributes) {
+    if (element.getAttribute(name) !== value && !ownAttributes.includes(name)) element.setAttribute(name, value);
+  }
+  for (const name of handlers) element[name] = wanted[name];
+  update(element, [...wanted.childNodes]);
+}
+
+// Makes the children of an element like these. Those that stay are kept, and with them the focus, what is typed and
+// selected, and how far they are scrolled. Elements of a list have a `data-key`.
+export function update(parent, wanted) {
+  const kept = new Map([...parent.childNodes].map((node) => [keyOf(node), node]));
+  const staying = new Set(wanted.map(keyOf));
+  let at = parent.firstChild;
+  for (const node of wanted) {
+    const key = keyOf(node);
+    const found = key ? kept.get(key) : at;
+    if (!found || !isAlike(found, node)) {
+      parent.insertBefore(node, at);
+      continue;
+    }
+    while (at !== found && !(keyOf(at) && staying.has(keyOf(at)))) {
+      const next = at.nextSibling;
+      at.remove();
+      at = next;
+    }
+    if (at === found) at = at.nextSibling;
+    else parent.insertBefore(found, at);
+    become(found, node);
+  }
+  while (at) {
+    const next = at.nextSibling;
+    at.remove();
+    at = next;
+  }
+}
+
+// A bar from 0 to 1000.
+export const bar = (width, kind, from = 0) => svg("svg", { class: "bar", viewBox: "0 0 1000 8", preserveAspectRatio: "none", "aria-hidden": "true" },
+  svg("rect", { class: kind, x: from, width: Math.max(4, width), height: 8 }));
+
 export const text = (value) => (value === undefined || value === null ? "" : String(value));
 
-export function table(columns, rows) {
+export const count = (number, word) => `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
+
+export function table(columns, rows, name) {
   // On a small screen the parts of a table are blocks, and browsers would no longer take them for a table.
-  const head = columns.map(({ title, number }) => el("th", { scope: "col", role: "columnheader", class: number && "number" }, title));
+  const head = columns.map(({ title, kind }) => el("th", { scope: "col", role: "columnheader", class: kind }, title));
   const body = rows.map((row) => {
-    const cells = columns.map(({ title, number, show }) =>
-      el("td", { "data-label": title, role: "cell", class: number && "number" }, show(row)));
-    return el("tr", { role: "row", class: row.selected && "selected" }, ...cells);
+    const cells = columns.map(({ title, kind, show }) =>
+      el("td", { "data-label": title, role: "cell", class: kind }, show(row)));
+    return el("tr", { role: "row", class: row.selected && "selected", "data-key": row.key }, ...cells);
   });
-  return el("table", { role: "table" },
+  return el("table", { role: "table", class: name },
     el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...head)), el("tbody", { role: "rowgroup" }, ...body));
 }
 
-export const pill = (word, kind) => el("span", { class: `pill ${kind || ""}` }, word);
-
-export const heading = (title, lead, command) => [
-  el("h1", {}, title),
-  el("p", { class: "lead" }, lead, command ? " Command: " : "", command ? el("code", {}, command) : ""),
-];
+export const pill = (word, kind) => el("span", { class: `pill ${kind || ""}` }, word.replaceAll("_", " "));
 
 export const empty = (words) => el("p", { class: "empty" }, words);
+
+export const place = (...names) => el("span", { class: "faint" }, `${names.join(" / ")} / `);
 
 export function bytes(count) {
   if (count === undefined || count === null) return "";
@@ -75,14 +131,35 @@ export function duration(micros) {
   if (micros === undefined || micros === null) return "";
   if (micros < 1000) return `${micros} µs`;
   if (micros < 1_000_000) return `${(micros / 1000).toFixed(1)} ms`;
-  return `${(micros / 1_000_000).toFixed(2)} s`;
+  if (micros < 60_000_000) return `${(micros / 1_000_000).toFixed(2)} s`;
+  return `${Math.floor(micros / 60_000_000)} min ${Math.round(micros / 1_000_000) % 60} s`;
 }
 
-export const clock = (time) => text(time).slice(11, 19);
+// The time of day here. Documents have it in UTC.
+export function clock(moment) {
+  const date = new Date(moment);
+  return el("time", { datetime: moment, title: date.toLocaleString() }, date.toLocaleTimeString("en-GB"));
+}
+
+// Parses JSON and keeps every digit of a number, where the browser can do that.
+export const parse = (words) => JSON.parse(words, (_, value, context) =>
+  (typeof value === "number" && context?.source !== undefined && context.source !== String(value) && JSON.rawJSON
+    ? JSON.rawJSON(context.source) : value));
 
 export const pretty = (value) => JSON.stringify(value, null, 2);
 
-export const shellQuoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+// Breaks the text of JSON into lines, and changes nothing else in it.
+export function indented(json) {
+  let depth = 0;
+  const line = () => `\n${"  ".repeat(depth)}`;
+  const parts = json.match(/"(?:[^"\\]|\\.)*"|[{[]\s*[}\]]|[{}[\]:,]|[^\s"{}[\]:,]+/gsu) || [];
+  return parts.map((part) => {
+    if (part === "{" || part === "[") { depth += 1; return part + line(); }
+    if (part === "}" || part === "]") { depth = Math.max(0, depth - 1); return line() + part; }
+    if (part === ",") return part + line();
+    return part === ":" ? ": " : part;
+  }).join("");
+}
 
 export function notice(words) {
   const place = document.getElementById("notice");
@@ -91,20 +168,26 @@ export function notice(words) {
   notice.timer = setTimeout(() => { place.textContent = ""; }, 6000);
 }
 
-async function answer(response) {
-  if (response.status === 401) throw new Error("signed out: run `mcp-workbench ui` again");
-  const document = await response.json().catch(() => ({}));
+async function answer(response, read) {
+  if (response.status === 401) throw new Error("Signed out: run `mcp-workbench ui` again.");
+  const words = await response.text();
+  let document = {};
+  try { document = read(words); } catch { /* Not JSON: the status says enough. */ }
   if (!response.ok) throw new Error(document.error || `status ${response.status}`);
   return document;
 }
 
-export const get = async (path) => answer(await fetch(`api/${path}`));
+const ask = (path, options, read) => fetch(`api/${path}`, options).then((response) => answer(response, read), () => {
+  throw new Error("The workbench does not answer.");
+});
 
-export const post = async (path, body) => answer(await fetch(`api/${path}`, {
+export const get = (path, read = JSON.parse) => ask(path, {}, read);
+
+export const post = (path, body, read = JSON.parse) => ask(path, {
   method: "POST",
   headers: { "content-type": "application/json" },
   body: JSON.stringify(body),
-}));
+}, read);
 
 export async function copy(words) {
   try {

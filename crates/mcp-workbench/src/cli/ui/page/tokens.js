@@ -1,43 +1,54 @@
 // Tokens: what definitions cost a model, by server and toolbox, and what the workbench saves.
 
-import { el, empty, get, heading, svg, table } from "./element.js";
+import { bar, el, empty, get, table } from "./element.js";
 
 const number = (value) => Number(value).toLocaleString("en");
 
+// Bars of one scale, each with its name and number as text.
 function chart(rows) {
-  const most = Math.max(1, ...rows.map(([, value]) => value));
-  const height = rows.length * 34;
-  return svg("svg", { class: "bars", viewBox: `0 0 640 ${height}`, role: "img", "aria-label": rows.map(([name, value]) => `${name}: ${number(value)}`).join(", ") },
-    ...rows.flatMap(([name, value], index) => [
-      svg("text", { class: "axis", x: 0, y: index * 34 + 11 }, `${name}: ${number(value)}`),
-      svg("rect", { class: index ? "bar" : "bar inner", x: 0, y: index * 34 + 16, width: Math.max(2, (value / most) * 640), height: 12, rx: 3 }),
-    ]));
+  const most = Math.max(1, ...rows.map((row) => row.value));
+  return el("ol", { class: "chart" }, ...rows.map((row) => el("li", {},
+    el("span", { class: "wrap" }, row.name), el("span", { class: "number" }, number(row.value)),
+    bar((row.value / most) * 1000, row.isOwn ? "inner" : "whole"))));
 }
 
+const section = (title, about, ...children) => el("section", { class: "card stack", "data-key": title, "aria-label": title },
+  el("div", {}, el("h2", {}, title), about ? el("p", { class: "small faint flat" }, about) : null), ...children);
+
 export const tokens = {
-  changes: [],
+  lead: "What the definitions of tools cost a model that reads them.",
+  command: "mcp-workbench tokens",
+  loading: "Asking servers for their tools…",
+  changes: ["servers", "trust"],
   async make() {
     const document = await get("tokens");
-    const servers = document.toolboxes.flatMap((toolbox) => toolbox.servers.map((server) => ({ toolbox: toolbox.name, ...server })));
-    const rows = [
-      ["through the workbench, at the start", document.workbench.start_tokens],
-      ["every server connected directly", document.flat_tokens],
-      ...document.toolboxes.filter((toolbox) => toolbox.open_tokens)
-        .map((toolbox) => [`opening ${toolbox.name}`, toolbox.open_tokens]),
-    ];
+    const servers = document.toolboxes.flatMap((toolbox) =>
+      toolbox.servers.map((server) => ({ toolbox: toolbox.name, key: `${toolbox.name}/${server.name}`, ...server })));
+    if (!servers.length) return [empty("No server is configured.")];
+    const opened = document.toolboxes.filter((toolbox) => toolbox.open_tokens);
     const saved = document.saved_percent ?? 0;
+    const start = [
+      { name: "every server connected directly", value: document.flat_tokens },
+      { name: "through the workbench", value: document.workbench.start_tokens, isOwn: true },
+    ];
+    const title = saved > 0 ? `${saved} % fewer tokens at the start` : "So few tools cost fewer tokens without the workbench";
     return [
-      ...heading("Tokens", `Estimated for ${document.tokenizer}.`, "mcp-workbench tokens"),
-      el("section", { class: "card stack" },
-        el("h2", {}, saved > 0 ? `${saved} % fewer tokens at the start` : "What a model reads at the start"), chart(rows)),
-      el("p", {}),
-      servers.length ? table([
+      section(title, `Estimated for ${document.tokenizer}; other models count differently.`, chart(start)),
+      opened.length ? section("Toolboxes", "What a model reads when it opens a toolbox, and what the same tools cost directly.", table([
+        { title: "Toolbox", show: (row) => row.name },
+        { title: "Opened", kind: "number", show: (row) => number(row.open_tokens) },
+        { title: "Signatures only", kind: "number", show: (row) => number(row.open_signature_tokens) },
+        { title: "Directly", kind: "number", show: (row) => number(row.flat_tokens) },
+      ], opened.map((toolbox) => ({ key: toolbox.name, ...toolbox })))) : null,
+      section("Servers", "The definitions of each server.", table([
         { title: "Toolbox", show: (row) => row.toolbox },
         { title: "Server", show: (row) => row.name },
-        { title: "Tools", number: true, show: (row) => number(row.tools) },
-        { title: "Tokens", number: true, show: (row) => number(row.tokens) },
-        { title: "Note", show: (row) => row.error || "" },
-      ], servers) : empty("No server is configured."),
-    ];
+        { title: "Tools", kind: "number", show: (row) => (row.error ? "" : number(row.tools)) },
+        { title: "Tokens", kind: "number", show: (row) => (row.error ? "" : number(row.tokens)) },
+        { title: "Not counted", show: (row) => row.error || "" },
+      ].filter(({ title }) => title !== "Not counted" || servers.some((server) => server.error)), servers)),
+      document.largest.length ? section("The largest definitions", "",
+        chart(document.largest.map((tool) => ({ name: `${tool.toolbox} / ${tool.server} / ${tool.tool}`, value: tool.tokens })))) : null,
+    ].filter(Boolean);
   },
 };

@@ -1,103 +1,109 @@
 // Tools: browse, search with an explanation, and try one through a form made from its schema.
 
-import { acting, el, empty, get, heading, notice, pill, post, pretty, text } from "./element.js";
+import { acting, count, el, empty, get, notice, parse, pill, place, post, pretty, text } from "./element.js";
+import { fields, read } from "./form.js";
 
-const state = { query: "", found: null, listed: null, chosen: null, result: null };
+const state = { query: "", chosen: null, result: null };
 
+const keyOf = (tool) => `${tool.toolbox}/${tool.server}/${tool.tool}`;
+
+// All tools, or those that a search found, and the servers whose tools are not known.
 async function load() {
   if (state.query) {
-    state.found = await get(`search?${new URLSearchParams({ q: state.query })}`);
-    return state.found.hits.map((hit) => ({ ...hit, definition: hit.definition || {} }));
+    const found = await get(`search?${new URLSearchParams({ q: state.query })}`);
+    return { tools: found.hits.map((hit) => ({ definition: {}, ...hit })), missing: found.failed, isGood: found.good_match };
   }
-  state.found = null;
-  state.listed ||= await get("tools");
-  return state.listed.toolboxes.flatMap((toolbox) => toolbox.servers.flatMap((server) =>
-    (server.tools || []).map((definition) => ({
-      toolbox: toolbox.name, server: server.name, tool: definition.name, definition,
-    }))));
+  const { toolboxes } = await get("tools");
+  const servers = toolboxes.flatMap((toolbox) => toolbox.servers.map((server) => ({ toolbox: toolbox.name, server: server.name, ...server })));
+  return {
+    tools: servers.flatMap(({ toolbox, server, tools = [] }) =>
+      tools.map((definition) => ({ toolbox, server, tool: definition.name, definition }))),
+    missing: servers.filter((server) => server.error),
+    isGood: true,
+  };
 }
 
-function control(name, schema, isRequired) {
-  const kind = Array.isArray(schema.type) ? schema.type[0] : schema.type;
-  const id = `argument-${name}`;
-  const attributes = { id, name, "data-kind": kind || "json", required: isRequired };
-  if (schema.enum) {
-    return el("select", attributes, el("option", { value: "" }, ""), ...schema.enum.map((value) => el("option", { value: text(value) }, text(value))));
-  }
-  if (kind === "boolean") return el("input", { ...attributes, type: "checkbox", required: undefined });
-  if (kind === "number" || kind === "integer") return el("input", { ...attributes, type: "number", step: kind === "integer" ? "1" : "any" });
-  if (kind === "string") return el("input", { ...attributes, type: "text" });
-  return el("textarea", { ...attributes, placeholder: kind === "array" ? "[]" : "{}" });
-}
-
-function read(form) {
-  const values = {};
-  for (const field of form.querySelectorAll("[data-kind]")) {
-    const { kind } = field.dataset;
-    if (kind === "boolean") { if (field.checked) values[field.name] = true; continue; }
-    if (field.value === "") continue;
-    if (kind === "string") values[field.name] = field.value;
-    else if (field.matches("select")) values[field.name] = kind === "json" ? JSON.parse(field.value) : field.value;
-    else values[field.name] = JSON.parse(field.value);
-  }
-  return values;
+function result(answer) {
+  const value = answer.result ?? answer.error;
+  const texts = (answer.result?.content || []).filter((item) => item.type === "text");
+  const isOk = answer.result && !answer.result.isError;
+  return el("div", { id: "result", class: "stack" },
+    el("h3", {}, "Result ", pill(isOk ? "ok" : "error", isOk ? "good" : "bad")),
+    ...texts.map((item) => el("pre", { tabindex: "0" }, item.text)),
+    el("details", { open: texts.length === 0 }, el("summary", { class: "small faint" }, "as JSON"), el("pre", { tabindex: "0" }, pretty(value))));
 }
 
 function form(tool, renew) {
-  const schema = tool.definition.inputSchema || {};
-  const required = new Set(schema.required || []);
-  const fields = Object.entries(schema.properties || {}).map(([name, property]) => el("label", {},
-    el("span", {}, name, required.has(name) ? " (required)" : "", property.description ? ` – ${property.description}` : ""),
-    control(name, property, required.has(name))));
   const run = acting(async () => {
-    const place = document.getElementById("arguments");
-    if (!place.reportValidity()) return;
-    const answer = await post("call", { toolbox: tool.toolbox, server: tool.server, tool: tool.tool, arguments: read(place) });
-    state.result = answer;
+    const values = read(document.getElementById("arguments"));
+    if (values === undefined) return;
+    notice(`${tool.tool}: running`);
+    state.result = await post("call", { toolbox: tool.toolbox, server: tool.server, tool: tool.tool, arguments: values }, parse);
     notice(`${tool.tool}: done`);
-    renew();
+    await renew();
+    document.getElementById("result")?.scrollIntoView({ block: "nearest" });
   });
-  return el("section", { class: "card stack", "aria-label": `Try ${tool.tool}` },
-    el("div", { class: "row between" }, el("h2", {}, `Try ${tool.tool}`),
-      el("button", { onclick: () => { state.chosen = null; state.result = null; renew(); } }, "Close")),
-    el("p", { class: "wrap" }, text(tool.definition.description)),
-    el("form", { id: "arguments", class: "stack", onsubmit: (event) => event.preventDefault() }, ...fields,
-      el("p", { class: "row" }, el("button", { class: "main", type: "button", onclick: run }, "Run"))),
-    state.result ? el("pre", { tabindex: "0", id: "result" }, pretty(state.result.result ?? state.result.error)) : null,
+  const close = () => { state.chosen = null; state.result = null; renew(); };
+  return el("section", { class: "card stack", "data-key": `try ${keyOf(tool)}`, "aria-label": `Try ${tool.tool}` },
+    el("div", { class: "row between" }, el("h2", {}, "Try ", place(tool.toolbox, tool.server), tool.tool), el("button", { onclick: close }, "Close")),
+    el("p", { class: "wrap lines" }, text(tool.definition.description)),
+    el("form", { id: "arguments", class: "stack", onsubmit: (event) => event.preventDefault() },
+      ...fields(tool.definition.inputSchema || {}),
+      el("p", { class: "row flat" }, el("button", { class: "main", type: "button", onclick: run }, "Run"))),
+    state.result ? result(state.result) : null,
     el("details", {}, el("summary", { class: "small faint" }, "definition"), el("pre", { tabindex: "0" }, pretty(tool.definition))));
 }
 
 function why(hit) {
-  if (!hit.explanation) return "";
   const words = hit.explanation.words.map((word) => `${word.word} → ${word.found} (${word.how}, ${word.fields.join(", ")})`);
   const missing = hit.explanation.missing.length ? `; not found: ${hit.explanation.missing.join(", ")}` : "";
   return (hit.explanation.exact ? `${hit.explanation.exact}; ` : "") + words.join("; ") + missing;
 }
 
-const same = (a, b) => a && b && a.toolbox === b.toolbox && a.server === b.server && a.tool === b.tool;
+function card(tool, renew) {
+  const choose = async () => {
+    Object.assign(state, { chosen: tool, result: null });
+    await renew();
+    document.getElementById("arguments")?.closest("section").scrollIntoView({ block: "start" });
+    document.querySelector("#arguments :is(input, select, textarea, button)")?.focus({ preventScroll: true });
+  };
+  return el("section", { class: "card tool", "data-key": keyOf(tool), "aria-label": tool.tool },
+    el("div", { class: "row between" },
+      el("h2", {}, place(tool.toolbox, tool.server), tool.tool),
+      tool.score === undefined ? null : el("span", { class: "pill", title: "score" }, tool.score.toFixed(2))),
+    el("p", { class: "small wrap short" }, text(tool.definition.description)),
+    tool.explanation ? el("p", { class: "small faint wrap" }, el("strong", {}, "Why: "), why(tool)) : null,
+    el("div", { class: "row actions" }, el("button", { onclick: choose }, "Try it")));
+}
+
+function search(renew) {
+  const find = (query) => { Object.assign(state, { query, chosen: null, result: null }); renew(); };
+  return el("form", {
+    class: "row end", role: "search",
+    onsubmit: (event) => { event.preventDefault(); find(document.getElementById("query").value.trim()); },
+  },
+  el("label", {}, "What should the tool do?", el("input", { id: "query", type: "search", value: state.query })),
+  el("button", { class: "main", type: "submit" }, "Search"),
+  state.query ? el("button", { type: "button", onclick: () => { document.getElementById("query").value = ""; find(""); } }, "Show all") : null);
+}
 
 export const tools = {
-  changes: [],
+  lead: "Browse all tools, or search as a model does.",
+  command: "mcp-workbench search",
+  loading: "Asking servers for their tools…",
+  changes: ["servers", "trust"],
   async make(renew) {
-    const all = await load();
-    const search = el("form", {
-      class: "row end", role: "search",
-      onsubmit: (event) => { event.preventDefault(); state.query = document.getElementById("query").value.trim(); renew(); },
-    }, el("label", {}, "What should the tool do?", el("input", { id: "query", type: "search", value: state.query })),
-    el("button", { class: "main", type: "submit" }, "Search"));
-    const cards = all.map((tool) => el("section", { class: "card", "aria-label": tool.tool },
-      el("div", { class: "row between" },
-        el("h2", {}, el("span", { class: "faint" }, `${tool.toolbox} / ${tool.server} / `), tool.tool),
-        tool.score === undefined ? null : pill(tool.score.toFixed(2))),
-      el("p", { class: "small wrap" }, text(tool.definition.description).slice(0, 400)),
-      tool.explanation ? el("p", { class: "small faint wrap" }, why(tool)) : null,
-      el("button", { onclick: () => { state.chosen = tool; state.result = null; renew(); window.scrollTo(0, 0); } }, "Try it")));
-    const chosen = all.find((tool) => same(tool, state.chosen)) || state.chosen;
+    const { tools: all, missing, isGood } = await load();
+    const words = state.query ? `${count(all.length, "tool")} for “${state.query}”${isGood ? "" : ". No good match: these are the nearest"}`
+      : count(all.length, "tool");
     return [
-      ...heading("Tools", "Browse all tools, or search as a model does.", "mcp-workbench search"),
-      search, el("p", {}),
-      chosen ? form(chosen, renew) : null, chosen ? el("p", {}) : null,
-      cards.length ? el("div", { class: "grid" }, ...cards) : empty("No tool was found."),
+      search(renew),
+      state.chosen ? form(state.chosen, renew) : null,
+      el("p", { class: "summary", role: "status" }, words),
+      missing.length ? el("details", { class: "card notes" },
+        el("summary", {}, `${count(missing.length, "server")} could not be asked`),
+        el("ul", { class: "small wrap" }, ...missing.map((server) => el("li", {}, place(server.toolbox), `${server.server}: ${server.error}`)))) : null,
+      all.length ? el("div", { class: "grid" }, ...all.map((tool) => card(tool, renew))) : empty("No tool was found."),
     ].filter(Boolean);
   },
 };

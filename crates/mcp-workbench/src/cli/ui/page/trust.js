@@ -1,6 +1,6 @@
 // Trust: what is pinned and what was found. Approval is a separate step after looking at the difference.
 
-import { acting, el, empty, get, heading, notice, pill, post } from "./element.js";
+import { acting, count, el, empty, get, notice, pill, place, post } from "./element.js";
 
 const kinds = { pinned: "good", changed: "bad", new: "warn", gone: "warn", unknown: "warn" };
 const open = new Map();
@@ -17,8 +17,8 @@ function review(server, renew) {
   const key = `${server.toolbox}/${server.server}`;
   const shown = open.get(key);
   const look = acting(async () => {
-    const place = new URLSearchParams({ toolbox: server.toolbox, server: server.server });
-    open.set(key, await get(`trust/diff?${place}`));
+    const query = new URLSearchParams({ toolbox: server.toolbox, server: server.server });
+    open.set(key, await get(`trust/diff?${query}`));
     renew();
   });
   const approve = acting(async () => {
@@ -27,40 +27,46 @@ function review(server, renew) {
     notice(`${server.server}: approved`);
     renew();
   });
-  if (!shown) return el("p", { class: "row" }, el("button", { onclick: look }, "Show the difference"));
+  if (!shown) return el("div", { class: "row actions" }, el("button", { onclick: look }, "Show the difference"));
   return el("div", { class: "stack" },
-    difference(shown.difference || "no difference\n"),
     shown.error ? el("p", { class: "reason" }, shown.error) : null,
+    shown.difference ? difference(shown.difference.trimEnd()) : el("p", {}, "There is no difference."),
     ...shown.remarks.map((remark) => el("p", { class: "small wrap" }, remark)),
     el("div", { class: "row" },
-      el("button", { class: "danger", onclick: approve }, "I have read it: approve"),
+      shown.difference ? el("button", { class: "danger", onclick: approve }, "I have read it: approve") : null,
       el("button", { onclick: () => { open.delete(key); renew(); } }, "Close")));
 }
 
+const changesOf = (server) => server.tools.filter((tool) => tool.state !== "pinned");
+const differs = (server) => server.state !== "pinned" || changesOf(server).length > 0;
+
 function card(server, renew) {
-  const changed = server.tools.filter((tool) => tool.state !== "pinned");
-  const differs = server.state !== "pinned" || changed.length > 0;
-  return el("section", { class: "card", "aria-label": `${server.toolbox} ${server.server}` },
-    el("div", { class: "row between" },
-      el("h2", {}, el("span", { class: "faint" }, `${server.toolbox} / `), server.server),
-      el("span", {}, pill(differs && server.state === "pinned" ? "changed" : server.state, differs ? kinds[server.state === "pinned" ? "changed" : server.state] : "good"))),
-    el("p", { class: "small faint" }, `${server.tools.length} tools`, server.pin ? `, pin: ${server.pin}` : ""),
-    server.launch ? el("p", { class: "reason" }, `the launch differs: ${server.launch.join(", ")}`) : null,
+  const changed = changesOf(server);
+  const state = differs(server) && server.state === "pinned" ? "changed" : server.state;
+  return el("section", { class: "card", "data-key": `${server.toolbox}/${server.server}`, "aria-label": `${server.toolbox} ${server.server}` },
+    el("div", { class: "row between" }, el("h2", {}, place(server.toolbox), server.server), pill(state, kinds[state])),
+    el("p", { class: "small faint flat" }, count(server.tools.length, "tool"), server.pin ? `, pin: ${server.pin}` : ""),
+    server.launch ? el("p", { class: "reason" }, `The launch differs: ${server.launch.join(", ")}`) : null,
     server.error ? el("p", { class: "reason" }, server.error) : null,
-    changed.length ? el("ul", {}, ...changed.map((tool) => el("li", {}, tool.tool, " ", pill(tool.state, kinds[tool.state])))) : null,
+    changed.length ? el("ul", {}, ...changed.map((tool) => el("li", { class: "wrap" }, tool.tool, " ", pill(tool.state, kinds[tool.state])))) : null,
     ...(server.remarks || []).map((remark) => el("p", { class: "small wrap" }, remark.text)),
-    differs ? review(server, renew) : null);
+    differs(server) && server.state !== "gone" ? review(server, renew) : null);
 }
 
 export const trust = {
+  lead: "What is pinned, and what was found now. Nothing is approved by looking.",
+  command: "mcp-workbench trust list",
+  loading: "Starting servers to see what they are now, for at most 10 seconds…",
   changes: ["trust"],
   async make(renew) {
     const { file, servers } = await get("trust");
+    if (!servers.length) return [empty("No server is configured.")];
+    const open = servers.filter(differs);
+    const settled = servers.filter((server) => !differs(server));
     return [
-      ...heading("Trust", "What is pinned, and what was found now.", "mcp-workbench trust list"),
-      el("p", { class: "small faint wrap" }, file),
-      servers.length ? el("div", { class: "stack" }, ...servers.map((server) => card(server, renew)))
-        : empty("No server is configured."),
+      el("p", { class: "summary wrap" }, open.length ? `${count(open.length, "server")} of ${servers.length} to look at. ` : "Everything is as it was approved. ",
+        el("span", { class: "faint" }, "Lock file: ", el("code", {}, file))),
+      el("div", { class: "stack" }, ...[...open, ...settled].map((server) => card(server, renew))),
     ];
   },
 };

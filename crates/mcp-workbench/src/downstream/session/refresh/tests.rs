@@ -58,7 +58,6 @@ fn status() -> watch::Sender<Status> {
         tools: Some(Arc::new(tools)),
         stale: true,
         from_cache: false,
-        process: None,
     };
     watch::channel(status).0
 }
