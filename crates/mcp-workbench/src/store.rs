@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_util::task::TaskTracker;
 
-use self::connection::{Connection, QueryError};
+use self::connection::{QueryError, StoreConnection};
 use crate::{
     config::{RequestRate, StoreAddress},
     private_files::random,
@@ -112,7 +112,7 @@ enum StoreState {
 /// A connection.
 #[derive(Clone)]
 struct Connected {
-    connection: Connection,
+    connection: StoreConnection,
     /// Tells it from those before.
     number: u64,
 }
@@ -272,7 +272,7 @@ async fn keep_connected(
     let mut pause = FIRST_PAUSE;
     let mut number = 0;
     loop {
-        match Connection::open(&address).await {
+        match StoreConnection::open(&address).await {
             Ok(connection) => {
                 tracing::info!("connected to the store");
                 pause = FIRST_PAUSE;

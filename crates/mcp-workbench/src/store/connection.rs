@@ -23,7 +23,7 @@ const CLUSTER_RETRIES: u32 = 3;
 
 /// A connection. Cheap to clone. Its type is hidden: it is part of the type of nearly every future, and the compiler follows all parts.
 #[derive(Clone)]
-pub(super) struct Connection(Arc<dyn Commands>);
+pub(super) struct StoreConnection(Arc<dyn Commands>);
 
 /// A result of the store that is under way.
 type Pending<'a, T> = Pin<Box<dyn Future<Output = RedisResult<T>> + Send + 'a>>;
@@ -54,7 +54,7 @@ pub(super) enum QueryError {
     Failed(Arc<str>),
 }
 
-impl Connection {
+impl StoreConnection {
     /// Connects to a store.
     pub(super) async fn open(address: &StoreAddress) -> Result<Self, Arc<str>> {
         let opened: Pending<'_, Self> = match address {
@@ -86,15 +86,15 @@ fn settings() -> AsyncConnectionConfig {
         .set_response_timeout(Some(OPERATION_TIMEOUT))
 }
 
-async fn server(url: &str) -> RedisResult<Connection> {
+async fn server(url: &str) -> RedisResult<StoreConnection> {
     let client = Client::open(url)?;
     let settings = settings();
     let connection = client.get_multiplexed_async_connection_with_config(&settings);
-    Ok(Connection(Arc::new(connection.await?)))
+    Ok(StoreConnection(Arc::new(connection.await?)))
 }
 
 /// Connects to the primary that the Sentinels name now.
-async fn primary(address: &SentinelAddress) -> RedisResult<Connection> {
+async fn primary(address: &SentinelAddress) -> RedisResult<StoreConnection> {
     let server = address.server.as_str().into_connection_info()?;
     let mut node = SentinelNodeConnectionInfo::default()
         .set_redis_connection_info(server.redis_settings().clone());
@@ -109,16 +109,18 @@ async fn primary(address: &SentinelAddress) -> RedisResult<Connection> {
     )?;
     let settings = settings();
     let connection = client.get_async_connection_with_config(&settings);
-    Ok(Connection(Arc::new(connection.await?)))
+    Ok(StoreConnection(Arc::new(connection.await?)))
 }
 
-async fn cluster(nodes: &[String]) -> RedisResult<Connection> {
+async fn cluster(nodes: &[String]) -> RedisResult<StoreConnection> {
     let client = ClusterClientBuilder::new(nodes.iter().map(String::as_str))
         .connection_timeout(CONNECT_TIMEOUT)
         .response_timeout(OPERATION_TIMEOUT)
         .retries(CLUSTER_RETRIES)
         .build()?;
-    Ok(Connection(Arc::new(client.get_async_connection().await?)))
+    Ok(StoreConnection(Arc::new(
+        client.get_async_connection().await?,
+    )))
 }
 
 fn is_lost(error: &RedisError) -> bool {
