@@ -5,7 +5,7 @@
 //! 3. check consent ([`consent`]), and the arguments of a script ([`arguments`]),
 //! 4. send; the server's task checks filters, scanner, pins, permissions and the consent against the definition that its
 //!    instance announced, at that moment,
-//! 5. offer to sign in, if the server wants that, and send again ([`sign_in`]),
+//! 5. offer to sign in, if the server wants that, and send again ([`oauth`]),
 //! 6. apply the caller's filter ([`select`]),
 //! 7. record resource links, apply the result budget ([`budget`]), end the operation and reply.
 //!
@@ -95,9 +95,7 @@ pub(crate) enum Mode {
 
 /// A tool call as a client makes it.
 pub(crate) struct ToolCall<'a> {
-    /// The way in which it is made.
     pub(crate) mode: Mode,
-    /// The tool that it names.
     pub names: ToolNames<'a>,
     /// The arguments, byte for byte as the client wrote them.
     pub arguments: RawJson,
@@ -118,9 +116,7 @@ pub(crate) enum CallReply {
     /// A JSON-RPC error of the server that the client is to act on.
     Refused(RawJson),
     Failed {
-        /// The tool that was called.
         tool: ToolIdentifier,
-        /// The way in which it was called.
         mode: Mode,
         failure: CallFailure,
     },
