@@ -25,6 +25,7 @@ fn check_alone(mut client: Client, reason: &str) {
     client.initialize();
     client.open();
     assert!(!client.use_tool("one", "{}").failed());
+    client.wait_stderr("serving alone");
     let stderr = client.stderr();
     let said: Vec<&str> = stderr
         .lines()
