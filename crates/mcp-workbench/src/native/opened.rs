@@ -17,7 +17,7 @@ use super::{
     requests::{Answered, ended, read_list, required},
     shown_uris::ShownUris,
     skills::withheld_error,
-    ui_claims::{UiClaims, original_ui, renamed_ui, server_prefix},
+    ui_claims::{UiClaims, original_ui, renamed_ui},
 };
 use crate::{
     call::{Call, CallContext, CallRequest, ClientHandle, Owner},
@@ -25,11 +25,8 @@ use crate::{
     era::CacheHints,
     list_page::page,
     sync::lock,
-    toolbox::unique_name,
+    toolbox::{original_uri, shared_uri, unique_name},
 };
-
-/// The prefix of generated URIs for resources that several servers have.
-const SHARED_PREFIX: &str = "mcp-workbench://resource/";
 
 /// A server of an open toolbox.
 pub(crate) struct OpenServer {
@@ -353,18 +350,23 @@ pub(crate) fn ui_claims(servers: &[OpenServer]) -> UiClaims {
 
 /// Returns the only server with a skill that a resource belongs to. A skill of several servers is that of none.
 fn skill_owner(servers: &[OpenServer], uri: &str) -> Result<Option<ServerIdentifier>, NativeError> {
-    let mut owner = None;
-    for server in servers {
-        let Some(list) = server.handle.status().tools else {
-            continue;
-        };
-        let has = list.skills.iter().any(|skill| is_within(uri, skill.root()));
-        // Two servers claim the directory, so neither gets the other's reads.
-        if has && owner.replace(server.identifier.clone()).is_some() {
-            return Err(NativeError::ResourceNotFound(uri.to_owned()));
+    let has_it = |server: &&OpenServer| {
+        let list = server.handle.status().tools;
+        list.is_some_and(|list| list.skills.iter().any(|it| is_within(uri, it.root())))
+    };
+    let owners: Vec<&OpenServer> = servers.iter().filter(has_it).collect();
+    match owners.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some(only.identifier.clone())),
+        // Several servers claim the directory, so none gets the reads of the others.
+        several => {
+            let uris = several.iter().map(|it| shared_uri(&it.identifier, uri));
+            let uris = uris.collect::<Vec<_>>().join(" or ");
+            Err(NativeError::invalid(format!(
+                "Ambiguous resource: several servers have a skill with {uri}; read {uris}"
+            )))
         }
     }
-    Ok(owner)
 }
 
 /// Sends a request to the server that it concerns.
@@ -400,15 +402,14 @@ fn prompt_name(server: &ServerIdentifier, name: &str, limit: usize) -> String {
 /// Returns the URI, or the template, of a resource that several servers have. It is never taken apart: see
 /// [`renamed_route`].
 pub(crate) fn renamed_uri(server: &ServerIdentifier, uri: &str) -> String {
-    renamed_ui(server, uri)
-        .unwrap_or_else(|| format!("{}{uri}", server_prefix(SHARED_PREFIX, server)))
+    renamed_ui(server, uri).unwrap_or_else(|| shared_uri(server, uri))
 }
 
 /// Returns the route of a generated URI: its beginning is compared with that of each server.
 fn renamed_route(servers: &[OpenServer], uri: &str) -> Option<OpenRoute> {
     servers.iter().find_map(|server| {
         let identifier = &server.identifier;
-        let other = || uri.strip_prefix(&server_prefix(SHARED_PREFIX, identifier));
+        let other = || original_uri(identifier, uri);
         let original = original_ui(identifier, uri);
         Some(Route {
             shown: uri.to_owned(),

@@ -11,7 +11,6 @@ use super::{
     error::NativeError,
     merged::Route,
     requests::{Answered, relay, required},
-    ui_claims::server_prefix,
 };
 use crate::{
     call::CallContext,
@@ -19,6 +18,7 @@ use crate::{
     era::{CacheHints, Era, SKILLS_EXTENSION},
     list_page::page,
     lock::canonical,
+    toolbox::server_prefix,
 };
 
 const SCHEME: &str = "skill://";

@@ -4,10 +4,12 @@
 use std::collections::HashMap;
 
 use ident::ServerIdentifier;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rawjson::RawJson;
 
-use crate::downstream::{ToolDefinition, ToolList, UI_SCHEME, with_ui_uris};
+use crate::{
+    downstream::{ToolDefinition, ToolList, UI_SCHEME, with_ui_uris},
+    toolbox::server_prefix,
+};
 
 /// The prefix of our URIs for interfaces that several servers name. Clients recognize interfaces by the scheme.
 const UI_PREFIX: &str = "ui://mcp-workbench/";
@@ -105,11 +107,4 @@ pub(super) fn original_ui(server: &ServerIdentifier, uri: &str) -> Option<String
     }
     let rest = uri.strip_prefix(&server_prefix(UI_PREFIX, server))?;
     Some(format!("{UI_SCHEME}{rest}"))
-}
-
-/// Returns the beginning of our URIs for the resources of a server. It is compared, and never taken apart.
-pub(super) fn server_prefix(begin: &str, server: &ServerIdentifier) -> String {
-    let encode = |name: &str| utf8_percent_encode(name, NON_ALPHANUMERIC).to_string();
-    let toolbox = encode(server.toolbox.as_str());
-    format!("{begin}{toolbox}/{}/", encode(server.server.as_str()))
 }

@@ -5,6 +5,7 @@ use ident::{ServerName, ToolIdentifier, ToolboxName};
 use super::{
     opened::Opened,
     render::{Matching, incomplete_lists, shown_withheld, withheld_error, write_tool},
+    shared_uris::shown_skills,
     signature::{parameters, sentence, sentence_of, shown_name},
 };
 use crate::{config::Detail, downstream::ToolDefinition, visible::visible};
@@ -139,17 +140,18 @@ fn remarks(opened: &Opened) -> String {
     for incomplete in incomplete_lists(&opened.config.name, &opened.catalogue) {
         text.push_str(&format!("{}\n", visible(&incomplete)));
     }
+    for shown in shown_skills(&opened.config.name, &opened.catalogue) {
+        let server = shown_name(shown.server.as_str());
+        let description = sentence_of(&shown.skill.description, MAX_INSTRUCTION_CHARACTERS);
+        let (name, uri) = (visible(&shown.skill.name), visible(&shown.uri));
+        text.push_str(&format!("skill: {server} {name} ({uri}): {description}\n"));
+    }
     let (withheld, left_out) = shown_withheld(&opened.catalogue);
     if let Some(error) = withheld_error(&opened.config.name, left_out) {
         text.push_str(&format!("{error}\n"));
     }
     for ((server, list), withheld) in opened.catalogue.iter().zip(withheld) {
         let server = shown_name(server.as_str());
-        for skill in &list.skills {
-            let description = sentence_of(&skill.description, MAX_INSTRUCTION_CHARACTERS);
-            let (name, uri) = (visible(&skill.name), visible(&skill.uri));
-            text.push_str(&format!("skill: {server} {name} ({uri}): {description}\n"));
-        }
         for withheld in withheld {
             let (tool, reason) = (shown_name(&withheld.tool), visible(&withheld.reason));
             text.push_str(&format!("withheld: {server} {tool}: {reason}\n"));

@@ -11,6 +11,7 @@ mod links;
 mod open;
 mod opened;
 mod render;
+mod shared_uris;
 mod signature;
 mod typescript;
 
@@ -24,5 +25,6 @@ pub(crate) use links::Links;
 pub(crate) use open::{OpenError, Toolbox};
 pub(crate) use opened::{Opened, ServerFailure};
 pub(crate) use render::{Matching, render_matching, render_opened, text_result};
+pub(crate) use shared_uris::{original_uri, server_prefix, shared_uri};
 pub(crate) use signature::{parameters, sentence, shown_name};
 pub(crate) use typescript::{arguments_type, key as property_key, result_type};

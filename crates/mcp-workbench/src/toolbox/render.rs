@@ -13,6 +13,7 @@ use super::{
     compact::write_input_schema,
     lean::{matching_text, opened_text},
     opened::{Opened, ServerFailure},
+    shared_uris::shown_skills,
 };
 use crate::{
     config::{Detail, Toolbox},
@@ -338,15 +339,14 @@ fn write_extras(text: &mut Vec<u8>, shown: &Shown<'_>) {
     write_extra(text, "_errors", errors.is_empty(), &errors);
     write_extra(text, "withheld", withheld.is_empty(), &withheld);
     write_extra(text, "notices", notices.is_empty(), &notices);
-    let skills: Vec<NamedSkill<'_>> = catalogue
+    let skills = shown_skills(&shown.toolbox.name, catalogue);
+    let skills: Vec<NamedSkill<'_>> = skills
         .iter()
-        .flat_map(|(server, list)| {
-            list.skills.iter().map(move |skill| NamedSkill {
-                server: server.as_str(),
-                name: &skill.name,
-                description: &skill.description,
-                uri: &skill.uri,
-            })
+        .map(|shown| NamedSkill {
+            server: shown.server.as_str(),
+            name: &shown.skill.name,
+            description: &shown.skill.description,
+            uri: &shown.uri,
         })
         .collect();
     write_extra(text, "skills", skills.is_empty(), &skills);

@@ -155,6 +155,47 @@ fn open_toolbox_names_the_skills_and_their_files_can_be_read() {
 }
 
 #[test]
+fn skills_of_two_servers_with_one_uri_are_both_readable_in_proxy_mode() {
+    let setup = Setup::new()
+        .toolbox("dev", "d")
+        .server("a", &server("a", &[entry("skill://git", 'a')]))
+        .server("b", &server("b", &[entry("skill://git", 'b')]))
+        .toolbox("two", "d")
+        .server("c", &server("c", &[entry("skill://git", 'c')]));
+    let mut workbench = setup.connect();
+    let named = |opened: Value| -> Vec<String> {
+        let skills = opened["skills"].as_array().unwrap().iter();
+        skills
+            .map(|it| it["uri"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let uris = named(workbench.open("dev").json());
+    let generated = |toolbox: &str, server: &str| {
+        format!("mcp-workbench://resource/{toolbox}/{server}/skill://git/SKILL.md")
+    };
+    assert_eq!(uris, [generated("dev", "a"), generated("dev", "b")]);
+    let brief = workbench.call("open_toolbox", r#"{"toolbox":"dev","detail":"brief"}"#);
+    assert!(brief.text().contains(&uris[0]), "{}", brief.text());
+    // A toolbox that is opened alone does not know of the others.
+    assert_eq!(
+        named(workbench.open("two").json()),
+        ["skill://git/SKILL.md"]
+    );
+    for (uri, server) in [
+        (&uris[0], "a"),
+        (&uris[1], "b"),
+        (&generated("two", "c"), "c"),
+    ] {
+        let read = ask(&mut workbench, "resources/read", uri);
+        assert_eq!(read["from"], server);
+        assert_eq!(read["got"]["uri"], "skill://git/SKILL.md");
+    }
+    let refused = workbench.ask("resources/read", r#"{"uri":"skill://git/SKILL.md"}"#);
+    let message = &refused.error().message;
+    assert!(message.contains(&generated("two", "c")), "{message}");
+}
+
+#[test]
 fn hostile_skills_are_withheld_and_block_nothing_else() {
     let fault = Fault::within(
         30,
