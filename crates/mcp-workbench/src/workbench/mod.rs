@@ -16,10 +16,7 @@ mod sharing;
 
 use std::{
     collections::HashSet,
-    sync::{
-        Arc, Mutex, Weak,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, Weak, atomic::AtomicU64},
     time::Duration,
 };
 
@@ -40,7 +37,7 @@ use crate::{
     lock::{NoticeScope, Pins},
     native::{Native, OpenLists, OpenServer},
     oauth::{CredentialOwner, UserCredentials},
-    offload::{offload, run_blocking},
+    offload::offload,
     scripts::Scripts,
     toolbox::{ChangedFiles, Links, OpenError, Opened, Registry, Toolbox, registered_definition},
 };
@@ -80,8 +77,8 @@ pub(crate) struct Workbench {
     links: Links,
     /// The state for searching.
     finder: Finder,
-    /// The stored results of which clients got a part.
-    results: Results,
+    /// The stored results of which clients got a part, bounded for all workbenches with this configuration.
+    results: Arc<Results>,
     observation: Observation,
     filters: Filters,
     /// The workers for scripts.
@@ -116,14 +113,16 @@ impl Workbench {
     pub(crate) fn new(config: Arc<Config>, owner: CredentialOwner) -> Arc<Self> {
         let observation = Observation::default();
         let pool = Pool::new(&config, owner, &observation.events);
-        Self::with_pool(config, pool, observation)
+        let results = Arc::new(Results::new(&config));
+        Self::with_pool(config, pool, observation, results)
     }
 
     /// Creates the workbench of a client of the configuration, next to that of everybody. They share the servers that are
     /// defined alike, and whoever observes one observes both.
     pub(crate) fn beside(&self, config: Arc<Config>) -> Arc<Self> {
         let pool = self.pool.for_client(&config, ClientKind::Client);
-        Self::sharing(config, pool, self.observation.beside())
+        let results = Arc::new(Results::new(&config));
+        Self::sharing(config, pool, self.observation.beside(), results)
     }
 
     /// Creates the workbench of a user, next to the one that has the user's configuration and follows its changes.
@@ -149,7 +148,8 @@ impl Workbench {
         observation: &Observation,
     ) -> Arc<Self> {
         let pool = pool.for_client(&config, kind);
-        Self::sharing(config, pool, observation.beside())
+        let results = Arc::new(Results::new(&config));
+        Self::sharing(config, pool, observation.beside(), results)
     }
 
     /// Returns the pool, which also has what all workbenches of the process have in common.
@@ -157,16 +157,26 @@ impl Workbench {
         &self.pool
     }
 
-    fn sharing(config: Arc<Config>, pool: Pool, observation: Observation) -> Arc<Self> {
+    fn sharing(
+        config: Arc<Config>,
+        pool: Pool,
+        observation: Observation,
+        results: Arc<Results>,
+    ) -> Arc<Self> {
         let reserved = pool.reserved();
-        let workbench = Self::with_pool(config, pool, observation);
+        let workbench = Self::with_pool(config, pool, observation, results);
         // Weak, or this task would keep the workbench alive.
         let separating = sharing::separate_reserved(Arc::downgrade(&workbench), reserved);
         workbench.spawn(separating);
         workbench
     }
 
-    fn with_pool(config: Arc<Config>, pool: Pool, observation: Observation) -> Arc<Self> {
+    fn with_pool(
+        config: Arc<Config>,
+        pool: Pool,
+        observation: Observation,
+        results: Arc<Results>,
+    ) -> Arc<Self> {
         observation.renew(&config);
         let pool = Arc::new(pool);
         let toolboxes = config.toolboxes.iter().map(|(name, toolbox)| {
@@ -180,7 +190,6 @@ impl Workbench {
             ToolMode::Native(name) => toolboxes.get(name).map(Arc::clone),
         };
         let native = native.map(|it| Native::new(it, limit, pool.events()));
-        let results = Results::new(&config);
         let filters = Filters::new(&config);
         let now = Snapshot { config, toolboxes };
         Arc::new_cyclic(|this| Self {
@@ -408,14 +417,7 @@ impl Workbench {
     /// Applies a lock file that may have changed. Running servers are compared with it at once, others at their next
     /// start.
     pub(crate) async fn apply_lock_file(&self) {
-        let pins = Arc::clone(self.pool.pins());
-        let Ok(changes) = run_blocking(move || pins.changes()).await else {
-            return;
-        };
-        if self.lock_changes.swap(changes, Ordering::Relaxed) != changes {
-            tracing::info!("the lock file changed; comparing the tools with it again");
-            sharing::recheck(self);
-        }
+        sharing::apply_lock_file(self).await;
     }
 
     /// Removes the state of a client that has gone: its consents and its links.

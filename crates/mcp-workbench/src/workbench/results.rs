@@ -272,7 +272,11 @@ async fn remove_expired(workbench: &Workbench) {
     while let Some(next) = workbench.results.remove_expired() {
         tokio::select! {
             () = sleep_until(next) => {}
-            () = workbench.announcing_stopped() => return,
+            () = workbench.announcing_stopped() => {
+                // Another workbench may have results here too. It starts its own task with the next one.
+                workbench.results.is_watched.store(false, Ordering::Relaxed);
+                return;
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Weak},
+    sync::{Arc, Weak, atomic::Ordering},
 };
 
 use ident::ClientName;
@@ -12,6 +12,7 @@ use super::{Workbench, following::follow};
 use crate::{
     config::Config,
     downstream::{Pool, ServerHandle},
+    offload::run_blocking,
     sync::lock,
 };
 
@@ -39,7 +40,9 @@ pub(crate) fn own_servers(workbenches: &[Arc<Workbench>]) -> Vec<OwnServer> {
 
 /// Creates a workbench that gets the changes of the configuration and of the lock file together with `workbench`.
 pub(super) fn beside(workbench: &Workbench, config: Arc<Config>, pool: Pool) -> Arc<Workbench> {
-    let user = Workbench::sharing(config, pool, workbench.observation.beside());
+    let observation = workbench.observation.beside();
+    let results = Arc::clone(&workbench.results);
+    let user = Workbench::sharing(config, pool, observation, results);
     let mut users = lock(&workbench.users);
     users.retain(|it| it.strong_count() > 0);
     users.push(Arc::downgrade(&user));
@@ -47,8 +50,20 @@ pub(super) fn beside(workbench: &Workbench, config: Arc<Config>, pool: Pool) -> 
     user
 }
 
+/// Compares the tools of all servers with the lock file if it may have changed.
+pub(super) async fn apply_lock_file(workbench: &Workbench) {
+    let pins = Arc::clone(workbench.pool.pins());
+    let Ok(changes) = run_blocking(move || pins.changes()).await else {
+        return;
+    };
+    if workbench.lock_changes.swap(changes, Ordering::Relaxed) != changes {
+        tracing::info!("the lock file changed; comparing the tools with it again");
+        recheck(workbench);
+    }
+}
+
 /// Compares the tools of all servers with the lock file again.
-pub(super) fn recheck(workbench: &Workbench) {
+fn recheck(workbench: &Workbench) {
     let now = Arc::clone(&workbench.now.borrow());
     for toolbox in now.toolboxes.values() {
         toolbox.contents().recheck();

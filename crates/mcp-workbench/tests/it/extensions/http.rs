@@ -177,3 +177,50 @@ fn declarations_of_one_client_are_bounded() {
     assert!(!plain.use_tool("x", "{}").failed());
     fault.ends();
 }
+
+#[test]
+fn a_cut_result_is_readable_whatever_its_client_declares() {
+    let long = json!({ "content": [{ "type": "text", "text": "line\n".repeat(1000) }] });
+    let script = Script::named(&["x"]).answers("x", &long.to_string());
+    let setup = Setup::one(&script).top("maxResultChars", json!(1000));
+    let mut served = setup
+        .top(
+            "metaTools",
+            json!(["open_toolbox", "use_tool", "read_result"]),
+        )
+        .serve();
+    let mut client = begin(&served, &declaring(UI));
+    client.open();
+    let cut: Value = serde_json::from_str(&client.use_tool("x", "{}").raw).unwrap();
+    let uri = &cut["_meta"]["mcp-workbench/result"]["uri"];
+    let request = ModernRequest::call("read_result", &json!({ "result": uri }).to_string());
+    let read = served.ask_modern(&request).result();
+    let text = read["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("line\nline\n"), "{text}");
+}
+
+#[test]
+fn an_approved_tool_appears_for_clients_with_extensions() {
+    let script = Script::named(&["add", "sub"]);
+    let setup = Setup::one(&script).top("pin", json!("enforce"));
+    setup.write_config();
+    let trust = |setup: &Setup, arguments: &[&str]| {
+        let mut command = setup.command();
+        command.arg("--config").arg(setup.config()).arg("trust");
+        let output = command.args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+    };
+    trust(&setup, &["approve", "dev", "fs", "--yes"]);
+    trust(&setup, &["revoke", "dev", "fs", "add", "--yes"]);
+    let served = setup.serve();
+    let mut client = begin(&served, &declaring(UI));
+    assert_eq!(client.open().tool_names(), ["sub"]);
+    trust(
+        &served.workbench.setup,
+        &["approve", "dev", "fs", "add", "--yes"],
+    );
+    let appeared = poll(TIMEOUT, || {
+        (client.open().tool_names() == ["add", "sub"]).then_some(())
+    });
+    assert!(appeared.is_some(), "{}", served.workbench.stderr());
+}
