@@ -345,6 +345,14 @@ impl Client {
         status.expect("the process of the client ends")
     }
 
+    /// Waits until stderr has a text, and returns all of it.
+    fn wait_stderr(&self, text: &str) -> String {
+        let said = poll(TIMEOUT, || {
+            Some(self.stderr()).filter(|said| said.contains(text))
+        });
+        said.unwrap_or_else(|| panic!("{text:?} is not in stderr: {}", self.stderr()))
+    }
+
     /// Everything on stderr so far.
     fn stderr(&self) -> String {
         let lines: Vec<String> = self.stderr.try_iter().collect();

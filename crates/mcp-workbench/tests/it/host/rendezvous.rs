@@ -14,7 +14,7 @@ use pretty_assertions::assert_eq;
 use rustix::process::Signal;
 
 use super::{Client, Machine, host_processes, pid};
-use crate::harness::{Script, Setup, TIMEOUT, kill, poll};
+use crate::harness::{Script, Setup, kill};
 
 fn machine() -> Machine {
     Machine::one(&Script::named(&["one"]).answers("one", r#"{"content":[]}"#))
@@ -25,8 +25,7 @@ fn check_alone(mut client: Client, reason: &str) {
     client.initialize();
     client.open();
     assert!(!client.use_tool("one", "{}").failed());
-    client.wait_stderr("serving alone");
-    let stderr = client.stderr();
+    let stderr = client.wait_stderr("serving alone");
     let said: Vec<&str> = stderr
         .lines()
         .filter(|line| line.contains("serving alone"))
@@ -295,11 +294,7 @@ fn another_user_is_not_trusted() {
     let _ours = machine.connect();
     let mut theirs = as_nobody(&machine);
     theirs.initialize();
-    let said = poll(TIMEOUT, || {
-        let said = theirs.stderr();
-        said.contains("serving alone").then_some(said)
-    });
-    let said = said.expect("the client is served alone");
+    let said = theirs.wait_stderr("serving alone");
     assert!(said.contains("belongs to another user"), "{said}");
     assert_eq!(machine.host()["clients"].as_array().unwrap().len(), 1);
     // The host itself says nothing to another user who reaches its socket.
