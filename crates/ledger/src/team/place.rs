@@ -25,7 +25,7 @@ const SEAL_KEY: &str = "the key of the ledger, which is long enough";
 pub(super) const TOKEN: &str = "the-token-of-the-ledger";
 /// How long a part may take to start.
 const UP_WITHIN: Duration = Duration::from_secs(30);
-/// How long a replica may take to end after it was told to.
+/// How long a replica may take to end after SIGTERM.
 const END_WITHIN: Duration = Duration::from_secs(30);
 const DRAIN_SECONDS: &str = "15";
 

@@ -30,7 +30,7 @@ pub(super) struct Users(Vec<User>);
 
 struct User {
     process: Running,
-    /// Its end tells the user to stop.
+    /// The user stops when it ends.
     stdin: Option<ChildStdin>,
     reading: JoinHandle<HashMap<u64, TeamCall>>,
 }

@@ -224,6 +224,7 @@ impl Waiting {
             match received.parse() {
                 Ok(HostAnswer::Journal) => {
                     let files = JournalFiles::of(received.descriptors);
+                    // The earlier files stay in use if the new ones did not arrive whole.
                     *journal = files.or(journal.take());
                 }
                 Ok(HostAnswer::Changed) => {

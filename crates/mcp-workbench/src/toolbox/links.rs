@@ -38,8 +38,8 @@ struct LinkTable {
 }
 
 impl Links {
-    /// Records the links in a result of a tool for the client that the result is sent to. `is_taken` tells which URIs the client
-    /// knows from elsewhere.
+    /// Records the links in a result of a tool for the client that the result is sent to. `is_taken` returns true for URIs that
+    /// the client knows from elsewhere.
     pub(crate) fn record(
         &self,
         owner: Owner,

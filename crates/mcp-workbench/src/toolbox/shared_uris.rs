@@ -30,7 +30,7 @@ pub(crate) fn shared_uri(server: &ServerIdentifier, uri: &str) -> String {
     format!("{}{uri}", server_prefix(PREFIX, server))
 }
 
-/// Returns the server's own URI for one of ours; `None` if it is not of this server.
+/// Returns the server's own URI for a generated one; `None` if it is not of this server.
 pub(crate) fn original_uri<'a>(server: &ServerIdentifier, uri: &'a str) -> Option<&'a str> {
     uri.strip_prefix(&server_prefix(PREFIX, server))
 }

@@ -275,7 +275,7 @@ impl Workbench {
             }
         }
         if self.is_dynamic() {
-            // Names are only added, so the count tells whether clients have to be notified.
+            // Names are only added, so the count shows whether clients have to be notified.
             let before = self.registry.len();
             register(&self.registry, toolbox);
             if self.registry.len() > before {
@@ -571,6 +571,17 @@ impl Workbench {
     /// Stops announcing changes to listeners, at the start of a shutdown.
     pub(crate) fn stop_announcing(&self) {
         self.announcing_end.cancel();
+        for user in sharing::users(self) {
+            user.stop_announcing();
+        }
+    }
+
+    /// Ends the scripts of this workbench and of those beside it.
+    pub(crate) fn stop_scripts(&self) {
+        self.scripts.shut_down();
+        for user in sharing::users(self) {
+            user.stop_scripts();
+        }
     }
 
     /// Waits until changes are no longer announced. Cancel-safe.
@@ -581,7 +592,7 @@ impl Workbench {
     /// Shuts everything down. The servers' grace period starts at `since`.
     pub(crate) async fn shut_down(&self, since: Instant) {
         self.stop_announcing();
-        self.scripts.shut_down();
+        self.stop_scripts();
         self.pool.shut_down(since).await;
         self.observation.close().await;
     }
@@ -594,6 +605,6 @@ impl Workbench {
     /// Ends the workbench of a user who has not used it for long.
     pub(crate) fn end_user(&self) {
         sharing::close(self);
-        self.scripts.shut_down();
+        self.stop_scripts();
     }
 }

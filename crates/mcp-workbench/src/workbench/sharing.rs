@@ -22,10 +22,11 @@ pub(crate) struct OwnServer {
     pub(crate) server: Arc<ServerHandle>,
 }
 
-/// Returns the servers of several workbenches that were used, each once.
+/// Returns the servers of several workbenches, and of those beside them, that were used, each once.
 pub(crate) fn own_servers(workbenches: &[Arc<Workbench>]) -> Vec<OwnServer> {
     let mut seen = HashSet::new();
-    let servers = workbenches.iter().flat_map(|workbench| {
+    let all = workbenches.iter().flat_map(with_users);
+    let servers = all.flat_map(|workbench| {
         let client = workbench.client_name();
         let servers = workbench.servers().into_iter();
         servers.map(move |server| OwnServer {
@@ -35,6 +36,14 @@ pub(crate) fn own_servers(workbenches: &[Arc<Workbench>]) -> Vec<OwnServer> {
     });
     servers
         .filter(|own| seen.insert(own.server.number()))
+        .collect()
+}
+
+/// Returns a workbench with those of users and of clients with extensions beside it.
+fn with_users(workbench: &Arc<Workbench>) -> Vec<Arc<Workbench>> {
+    let beside = users(workbench);
+    std::iter::once(Arc::clone(workbench))
+        .chain(beside.iter().flat_map(with_users))
         .collect()
 }
 

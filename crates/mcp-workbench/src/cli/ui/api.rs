@@ -374,7 +374,7 @@ impl Api {
                 tool.tool.as_str(),
             ];
             // A configuration that allows the tool also holds after a restart.
-            self.run(&[&["allow"], &place[..]].concat()).await?;
+            self.run(&[&["allow", "--"], &place[..]].concat()).await?;
         }
         let call = approvals
             .decide(decided.id, decision)
@@ -396,11 +396,24 @@ impl Api {
     async fn approve(&self, approved: &Approved) -> Answer {
         let place = &approved.place;
         let now = self.difference(place).await?;
+        // The command waits longer for the server, and would approve tools that were not shown.
+        if now["error"].is_string() {
+            let error =
+                "the server could not be compared in time: use `mcp-workbench trust approve`";
+            return Err(PageRefusal::Failed(json!({ "error": error })));
+        }
         if now["digest"] != approved.digest.as_str() {
             let error = "the server has changed since: look at the difference again";
             return Err(PageRefusal::Failed(json!({ "error": error })));
         }
-        let approve = ["trust", "approve", &place.toolbox, &place.server, "--yes"];
+        let approve = [
+            "trust",
+            "approve",
+            "--yes",
+            "--",
+            &place.toolbox,
+            &place.server,
+        ];
         let done = self.run(&approve).await;
         // Not only when the file is next looked at: the user tries the tool now.
         for workbench in &self.all_workbenches() {

@@ -255,6 +255,7 @@ impl Run<'_> {
             at,
         } = request;
         let shared = Arc::new(SharedCall::new(function_name(&called)));
+        // Parsing the message has checked the JSON.
         let arguments = RawJson::trusted(arguments.get().to_owned().into());
         let call = InnerCall::new(&self.workbench, &called, arguments);
         let (state, writes) = match &call {

@@ -1,6 +1,6 @@
 //! The workbenches behind one address: one for everybody, and one for each client of the configuration that has a token.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use ident::ClientName;
 use indexmap::IndexMap;
@@ -166,21 +166,25 @@ impl Contexts {
         &self.everybody
     }
 
-    /// Returns whether each server of the process runs, as metrics.
+    /// Returns whether each server of the process runs, as metrics. Clients with different extensions have a server each,
+    /// under the same labels.
     pub(super) fn gauges(&self) -> Vec<Gauge> {
-        let servers = own_servers(&self.shown()).into_iter();
-        let gauges = servers.map(|OwnServer { client, server }| {
+        let mut running: BTreeMap<_, u64> = BTreeMap::new();
+        for OwnServer { client, server } in own_servers(&self.shown()) {
             let client = client.map(|name| ("client", name.to_string()));
             let place = [
                 ("toolbox", server.identifier().toolbox.to_string()),
                 ("server", server.identifier().server.to_string()),
             ];
-            Gauge {
-                name: "mcp_workbench_server_up",
-                help: "Whether a server runs.",
-                labels: place.into_iter().chain(client).collect(),
-                value: server.inspect(|status| u64::from(matches!(status.phase, Phase::Up))),
-            }
+            let labels: Vec<_> = place.into_iter().chain(client).collect();
+            let is_up = server.inspect(|status| matches!(status.phase, Phase::Up));
+            *running.entry(labels).or_default() |= u64::from(is_up);
+        }
+        let gauges = running.into_iter().map(|(labels, value)| Gauge {
+            name: "mcp_workbench_server_up",
+            help: "Whether a server runs.",
+            labels,
+            value,
         });
         gauges.collect()
     }

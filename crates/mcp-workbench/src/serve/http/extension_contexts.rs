@@ -99,10 +99,14 @@ fn make_room(
     if !has_many && table.len() < MAX_EXTENSION_SETS {
         return Ok(());
     }
-    let unused = table.iter().filter(|(_, it)| {
-        (!has_many || it.principal == principal) && !is_used(&it.context.workbench)
-    });
-    let idlest = unused.min_by_key(|(_, it)| it.used);
+    let mut candidates: Vec<_> = table
+        .iter()
+        .filter(|(_, it)| !has_many || it.principal == principal)
+        .collect();
+    candidates.sort_unstable_by_key(|(_, it)| it.used);
+    let idlest = candidates
+        .into_iter()
+        .find(|(_, it)| !is_used(&it.context.workbench));
     let key = *idlest.ok_or(Refusal::TooManyExtensionSets)?.0;
     if let Some(ended) = table.remove(&key) {
         ended.context.workbench.end_user();

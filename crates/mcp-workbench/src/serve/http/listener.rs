@@ -457,7 +457,7 @@ impl Server {
         };
         let _ = timeout_at(since + DRAIN_TIMEOUT, all_answered()).await;
         for client in &workbenches[1..] {
-            client.scripts().shut_down();
+            client.stop_scripts();
         }
         let answers = timeout_at(since + DRAIN_TIMEOUT + FLUSH_TIMEOUT, async {
             all_answered().await;

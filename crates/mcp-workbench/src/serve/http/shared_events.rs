@@ -25,7 +25,7 @@ impl SharedPlace {
     /// Returns the events after one, with their numbers; `None` if not all are there up to the end of the stream.
     pub(super) async fn read(&self, after: u64) -> Option<Vec<(u64, Bytes)>> {
         let mut events = Vec::new();
-        for number in (after + 1..).take(MAX_RESEND_EVENTS) {
+        for number in (after.saturating_add(1)..=u64::MAX).take(MAX_RESEND_EVENTS) {
             let name = self.name(number);
             let event = self.store.get(self.at(&name)).await;
             let event = event.unwrap_or_else(|error| {
@@ -52,7 +52,7 @@ impl SharedPlace {
             let event = frame.map(|frame| frame.to_vec()).unwrap_or_default();
             let name = self.name(number);
             let stored = self.store.set(self.at(&name), &event, ENDED_STREAM_TTL);
-            // The client that resumes elsewhere is told that the outcome is unknown.
+            // A client that resumes elsewhere gets the outcome `unknown`.
             if let Err(error) = stored.await {
                 tracing::warn!("failed to share a stream with the other replicas: {error}");
                 return;

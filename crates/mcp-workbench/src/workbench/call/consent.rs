@@ -264,7 +264,11 @@ impl Consents {
                 Err(_) => ApprovalState::Refused,
             },
         );
-        let answered = answered?;
+        let answered = match answered? {
+            // The page can decide more than a client without a session was offered.
+            Approval::Session if scopes.session.is_none() => Approval::Once,
+            answered => answered,
+        };
         // The user permitted the definition that was shown, not one that has replaced it since.
         let now = AskedTool::find(server, asked.name.as_str())?;
         if now.is_some_and(|now| now.definition != definition) {

@@ -1,6 +1,7 @@
 //! Clients over HTTP that declare different extensions do not share a server: a legacy one learns them once, at its start.
 
 use pretty_assertions::assert_eq;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{UI, script};
@@ -223,4 +224,30 @@ fn an_approved_tool_appears_for_clients_with_extensions() {
         (client.open().tool_names() == ["add", "sub"]).then_some(())
     });
     assert!(appeared.is_some(), "{}", served.workbench.stderr());
+}
+
+#[test]
+fn servers_of_clients_with_extensions_are_in_the_metrics() {
+    let served = Setup::one(&script("legacy")).serve();
+    for declared in [declaring(UI), json!({})] {
+        begin(&served, &declared).open();
+    }
+    let metrics = served
+        .connection()
+        .ask(&served.request("GET", "/metrics"))
+        .body;
+    let up = "mcp_workbench_server_up{toolbox=\"dev\",server=\"fs\"} 1\n";
+    assert_eq!(metrics.matches(up).count(), 1, "{metrics}");
+    let pids = served.workbench.journal("dev", "fs").pids();
+    assert_eq!(pids.len(), 2, "one process per set");
+}
+
+#[test]
+fn the_shutdown_waits_for_nothing_of_clients_with_extensions() {
+    let mut served = Setup::one(&script("legacy")).serve();
+    begin(&served, &declaring(UI)).open();
+    served.workbench.signal(Signal::TERM);
+    assert_eq!(served.workbench.wait_exit().code(), Some(0));
+    let stderr = served.workbench.stderr();
+    assert!(!stderr.contains("timed out stopping"), "{stderr}");
 }

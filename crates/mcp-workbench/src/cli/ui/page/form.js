@@ -80,7 +80,7 @@ function valueOf(control) {
 
 // Returns the arguments that are filled in; `undefined` if a field is not valid, which the browser then shows.
 export function read(form) {
-  let values = {};
+  let values = Object.create(null);
   const controls = [...form.querySelectorAll("[data-path]")];
   for (const control of controls) {
     control.setCustomValidity("");
@@ -95,7 +95,7 @@ export function read(form) {
     const path = JSON.parse(control.dataset.path);
     const last = path.pop();
     if (last === undefined) { values = value; continue; }
-    path.reduce((at, name) => (at[name] ??= {}), values)[last] = value;
+    path.reduce((at, name) => (at[name] ??= Object.create(null)), values)[last] = value;
   }
   return form.reportValidity() ? values : undefined;
 }

@@ -33,7 +33,7 @@ function review(server, renew) {
     shown.difference ? difference(shown.difference.trimEnd()) : el("p", {}, "There is no difference."),
     ...shown.remarks.map((remark) => el("p", { class: "small wrap" }, remark)),
     el("div", { class: "row" },
-      shown.difference ? el("button", { class: "danger", onclick: approve }, "I have read it: approve") : null,
+      shown.difference && !shown.error ? el("button", { class: "danger", onclick: approve }, "I have read it: approve") : null,
       el("button", { onclick: () => { open.delete(key); renew(); } }, "Close")));
 }
 
