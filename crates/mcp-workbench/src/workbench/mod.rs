@@ -60,7 +60,7 @@ pub(crate) use registered::NamedTool;
 use registered::{RegisteredTool, register};
 pub(crate) use reload::{ApplyConfigError, ConfigChanges};
 pub(crate) use results::{PageError, Results, StoredResult, find_result};
-pub(crate) use sharing::{OwnServer, own_servers};
+pub(crate) use sharing::{OwnServer, own_servers, stop_scripts};
 
 /// The state that one process serves.
 pub(crate) struct Workbench {
@@ -570,18 +570,7 @@ impl Workbench {
 
     /// Stops announcing changes to listeners, at the start of a shutdown.
     pub(crate) fn stop_announcing(&self) {
-        self.announcing_end.cancel();
-        for user in sharing::users(self) {
-            user.stop_announcing();
-        }
-    }
-
-    /// Ends the scripts of this workbench and of those beside it.
-    pub(crate) fn stop_scripts(&self) {
-        self.scripts.shut_down();
-        for user in sharing::users(self) {
-            user.stop_scripts();
-        }
+        sharing::stop_announcing(self);
     }
 
     /// Waits until changes are no longer announced. Cancel-safe.
@@ -592,7 +581,7 @@ impl Workbench {
     /// Shuts everything down. The servers' grace period starts at `since`.
     pub(crate) async fn shut_down(&self, since: Instant) {
         self.stop_announcing();
-        self.stop_scripts();
+        stop_scripts(self);
         self.pool.shut_down(since).await;
         self.observation.close().await;
     }
@@ -605,6 +594,6 @@ impl Workbench {
     /// Ends the workbench of a user who has not used it for long.
     pub(crate) fn end_user(&self) {
         sharing::close(self);
-        self.stop_scripts();
+        stop_scripts(self);
     }
 }

@@ -88,6 +88,22 @@ pub(super) fn users(workbench: &Workbench) -> Vec<Arc<Workbench>> {
     users.iter().filter_map(Weak::upgrade).collect()
 }
 
+/// Stops announcing changes to the listeners of a workbench, and of those beside it.
+pub(super) fn stop_announcing(workbench: &Workbench) {
+    workbench.announcing_end.cancel();
+    for user in users(workbench) {
+        stop_announcing(&user);
+    }
+}
+
+/// Ends the scripts of a workbench, and of those beside it.
+pub(crate) fn stop_scripts(workbench: &Workbench) {
+    workbench.scripts.shut_down();
+    for user in users(workbench) {
+        stop_scripts(&user);
+    }
+}
+
 /// Closes everything that is open for the clients of a workbench.
 pub(super) fn close(workbench: &Workbench) {
     workbench.stop_announcing();

@@ -52,6 +52,7 @@ use crate::{
     metrics::Metrics,
     oauth::ResourceServer,
     serve::{ClientLocation, DRAIN_TIMEOUT, FLUSH_TIMEOUT},
+    workbench::stop_scripts,
 };
 
 /// How long a balancer may take to notice that we are not ready any more.
@@ -457,7 +458,7 @@ impl Server {
         };
         let _ = timeout_at(since + DRAIN_TIMEOUT, all_answered()).await;
         for client in &workbenches[1..] {
-            client.stop_scripts();
+            stop_scripts(client);
         }
         let answers = timeout_at(since + DRAIN_TIMEOUT + FLUSH_TIMEOUT, async {
             all_answered().await;
