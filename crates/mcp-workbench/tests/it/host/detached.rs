@@ -68,7 +68,13 @@ fn machine() -> Machine {
     Machine::one(&Script::named(&["one"]))
 }
 
+// One after the other: processes that leave a session at the same moment disturb the terminal of the second.
 #[test]
+fn a_host_is_detached_from_the_session_of_its_client() {
+    without_a_terminal_a_host_has_a_process_group_of_its_own();
+    with_a_terminal_a_host_has_a_session_of_its_own();
+}
+
 fn without_a_terminal_a_host_has_a_process_group_of_its_own() {
     let machine = machine();
     let mut started = start(&machine, &[], Stdio::null());
@@ -82,14 +88,16 @@ fn without_a_terminal_a_host_has_a_process_group_of_its_own() {
     assert_eq!(machine.host_pid(), started.host);
 }
 
-#[test]
 fn with_a_terminal_a_host_has_a_session_of_its_own() {
     let machine = machine();
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    // Processes of tests that run at the same time must not inherit the terminal.
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap();
-    let terminal = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let terminal = open(name, flags, Mode::empty()).unwrap();
     // A terminal that nobody has open belongs to no session.
     let stdin = Stdio::from(terminal.try_clone().unwrap());
     let mut started = start(&machine, &["--ctty"], stdin);
