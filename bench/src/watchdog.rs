@@ -26,7 +26,6 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Watches a child process.
     pub(crate) fn new(child: Child) -> Self {
         STARTED.call_once(|| {
             thread::spawn(watch);

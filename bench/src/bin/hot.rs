@@ -72,7 +72,6 @@ fn frame(count: usize) {
     }
 }
 
-/// Reads the envelope.
 fn parse(text: &'static str, count: usize) {
     let frame = Bytes::from_static(text.as_bytes());
     for _ in 0..count {

@@ -10,7 +10,6 @@ use crate::{prompts, resources};
 const WORDS: [&str; 5] = ["paris", "park", "party", "test", "testing"];
 const IDS: [&str; 3] = ["1", "12", "123"];
 
-/// Answers `completion/complete`.
 pub(crate) fn complete(request: &CompleteRequestParams) -> Result<CompleteResult, ErrorData> {
     let candidates: &[&str] = match (&request.r#ref, request.argument.name.as_str()) {
         (Reference::Prompt(prompt), "arg1" | "arg2") if prompt.name == prompts::WITH_ARGUMENTS => {

@@ -32,7 +32,6 @@ const EXTRA: &str = "test_extra_prompt";
 /// The key of the question.
 const USER_CONTEXT: &str = "user_context";
 
-/// Answers `prompts/list`.
 pub(crate) fn list(fixture: &Fixture) -> ListPromptsResult {
     let mut prompts = vec![
         Prompt::new(SIMPLE, Some("A text without arguments"), None),
@@ -65,7 +64,6 @@ pub(crate) fn list(fixture: &Fixture) -> ListPromptsResult {
     ListPromptsResult::with_all_items(prompts)
 }
 
-/// Answers `prompts/get`.
 pub(crate) async fn get(
     fixture: &Fixture,
     request: &GetPromptRequestParams,

@@ -20,7 +20,6 @@ pub(crate) const TEMPLATE: &str = "test://template/{id}/data";
 const STATIC_TEXT: &str = "test://static-text";
 const STATIC_BINARY: &str = "test://static-binary";
 
-/// Answers `resources/list`.
 pub(crate) fn list() -> ListResourcesResult {
     ListResourcesResult::with_all_items(vec![
         Resource::new(STATIC_TEXT, "static-text")
@@ -35,7 +34,6 @@ pub(crate) fn list() -> ListResourcesResult {
     ])
 }
 
-/// Answers `resources/templates/list`.
 pub(crate) fn list_templates() -> ListResourceTemplatesResult {
     ListResourceTemplatesResult::with_all_items(vec![
         ResourceTemplate::new(TEMPLATE, "template")
@@ -44,7 +42,6 @@ pub(crate) fn list_templates() -> ListResourceTemplatesResult {
     ])
 }
 
-/// Answers `resources/read`.
 pub(crate) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let contents = match uri {
         STATIC_TEXT => {

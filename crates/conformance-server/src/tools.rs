@@ -75,7 +75,6 @@ fn simple() -> Vec<Tool> {
     ]
 }
 
-/// Answers `tools/call`.
 pub(crate) async fn call(
     fixture: &Fixture,
     request: &CallToolRequestParams,

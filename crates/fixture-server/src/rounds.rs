@@ -26,7 +26,6 @@ struct IssuedStates {
 struct Place {
     /// The tool, prompt or resource that was asked for.
     subject: String,
-    /// The next round.
     next: usize,
     /// The raw answers so far, round by round.
     told: Vec<String>,

@@ -38,7 +38,6 @@ pub(crate) struct Server {
     pub(crate) script: Script,
     /// The command line without the program.
     pub(crate) arguments: Vec<String>,
-    /// The journal of events.
     pub(crate) journal: Journal,
     /// The journal of calls.
     executions: Executions,
@@ -130,7 +129,6 @@ impl Server {
         *self.pages.lock().unwrap_or_else(PoisonError::into_inner) = vec![texts(tools)];
     }
 
-    /// Answers `tools/list`.
     pub(crate) fn list_tools(&self, request: &Request) {
         self.answer(request, &self.page(request));
     }

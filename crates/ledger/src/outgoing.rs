@@ -9,7 +9,6 @@ use crate::{
     site::{TOOLBOXES, address},
 };
 
-/// An invalid line.
 pub(crate) const GARBAGE: &str = "{\"jsonrpc\": nonsense\n";
 
 /// Returns the payload of a call. Any part of a different call's payload would be detected in it.

@@ -29,7 +29,6 @@ pub(crate) struct Plan {
 pub(crate) enum Step {
     /// Send these, which share one id, at once, and cancel them so many steps later, if at all.
     Requests(Vec<Planned>, Option<u64>),
-    /// Send an invalid line.
     Garbage,
 }
 
@@ -44,9 +43,7 @@ pub(crate) struct Planned {
 pub(crate) enum Ask {
     /// A call through `use_tool`.
     Call(PlannedCall),
-    /// `ping`.
     Ping,
-    /// `tools/list`.
     ListTools,
     /// The opening of a toolbox, by its place.
     Open(usize),

@@ -5,7 +5,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The poll interval.
 const POLL: Duration = Duration::from_millis(5);
 
 /// Looks until there is something to see, or until `deadline`.

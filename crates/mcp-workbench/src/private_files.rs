@@ -76,7 +76,6 @@ fn place(
     written
 }
 
-/// Returns random bytes.
 pub(crate) fn random<const LENGTH: usize>() -> [u8; LENGTH] {
     let mut bytes = [0; LENGTH];
     getrandom::fill(&mut bytes).expect("the system has random numbers");

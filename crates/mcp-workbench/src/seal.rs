@@ -90,7 +90,6 @@ impl SealKeys {
         })
     }
 
-    /// Creates a random key.
     fn random() -> Self {
         Self {
             current: random(),

@@ -109,7 +109,6 @@ enum StoreState {
     Down(Arc<str>),
 }
 
-/// A connection.
 #[derive(Clone)]
 struct Connected {
     connection: StoreConnection,

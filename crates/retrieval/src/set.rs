@@ -20,7 +20,6 @@ pub enum SetError {
     /// A file cannot be read.
     #[error("{path}: {error}")]
     File { path: PathBuf, error: io::Error },
-    /// A line is invalid.
     #[error("{path}, line {line}: {error}")]
     Line {
         path: PathBuf,
@@ -36,7 +35,6 @@ pub struct Question {
     /// Its id in the set, as it is written there: mostly a text, sometimes a number.
     pub qid: Value,
     pub query: String,
-    /// The kind of question.
     #[serde(default)]
     pub kind: String,
     /// The needs in it; any tool of a group meets one.

@@ -102,7 +102,6 @@ pub enum Called {
 #[serde(rename_all = "snake_case")]
 pub enum End {
     Value(Box<RawValue>),
-    /// It returned `undefined`.
     Undefined,
     /// It returned something that JSON does not have.
     NotJson(String),

@@ -16,7 +16,6 @@ pub(crate) enum Action {
     Delete,
     /// Sends a message.
     Send,
-    /// Runs something.
     Run,
 }
 

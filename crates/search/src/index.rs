@@ -40,7 +40,6 @@ pub struct Index {
     /// The unused positions in `tools`.
     free_tools: Vec<u32>,
     pub(crate) servers: HashMap<ServerIdentifier, Server>,
-    /// The number of tools.
     pub(crate) count: usize,
 }
 

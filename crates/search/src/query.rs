@@ -44,7 +44,6 @@ pub(crate) struct QueryWord {
     /// The stem.
     term: String,
     how: MatchKind,
-    /// The number of occurrences.
     count: f32,
     weak: bool,
     /// True for a verb that names the action, not its object.

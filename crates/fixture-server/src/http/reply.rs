@@ -78,7 +78,6 @@ impl Reply {
         }
     }
 
-    /// Sets the form.
     pub(super) fn shape(&self, shape: Shape) {
         self.lock().shape = shape;
     }

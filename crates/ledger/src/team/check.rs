@@ -13,7 +13,6 @@ use super::history::{Done, TeamCall, TroubleEvents};
 /// How long the outcome of a call may take, in milliseconds.
 const OUTCOME_WITHIN: f64 = 2000.0;
 
-/// A broken promise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TeamViolation {
     RanTwice {
@@ -74,7 +73,6 @@ impl fmt::Display for TeamViolation {
     }
 }
 
-/// Returns all violations.
 pub fn check(
     calls: &[TeamCall],
     executions: &[u64],

@@ -24,7 +24,6 @@ const SESSIONS: usize = 10_000;
 const FIRST_SESSIONS: usize = 100;
 const REVISION: &str = "2026-07-28";
 
-/// The figures.
 #[derive(Debug)]
 pub struct Figures {
     /// Calls that are answered at once, with one replica, with two, and so on.

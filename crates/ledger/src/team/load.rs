@@ -18,7 +18,6 @@ pub(super) struct HttpClient {
     host: String,
 }
 
-/// A response.
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) session: Option<String>,

@@ -130,12 +130,10 @@ impl Place {
         &mut self.replicas[index]
     }
 
-    /// Starts all replicas.
     pub(super) fn start_replicas(&mut self) -> Result<(), TeamError> {
         self.start_some(REPLICAS)
     }
 
-    /// Starts so many replicas.
     pub(super) fn start_some(&mut self, replicas: usize) -> Result<(), TeamError> {
         let config = self.directory.path().join("workbench.json");
         fs::write(&config, self.config())?;
@@ -290,7 +288,6 @@ impl Service {
             .ok_or_else(|| TeamError::NotUp(self.name.clone()))
     }
 
-    /// Kills the process.
     pub(super) fn kill(&mut self) {
         self.process = None;
     }

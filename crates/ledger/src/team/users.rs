@@ -25,7 +25,6 @@ const NONCES: u64 = 1_000_000_000;
 /// How long a user may take to connect.
 const CONNECTED_WITHIN: Duration = Duration::from_mins(1);
 
-/// All users.
 pub(super) struct Users(Vec<User>);
 
 struct User {

@@ -86,7 +86,6 @@ struct ProbablyMisspelt {
     near: String,
 }
 
-/// Adds the server.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &AddArguments,
@@ -138,7 +137,6 @@ fn secret_remark(place: &LiteralPlace) -> String {
 
 /// The state of the toolbox before a server is added to it.
 enum ToolboxState {
-    /// The toolbox existed.
     Existing,
     /// The toolbox existed, so the given description is ignored.
     ExistingDescribed,

@@ -42,7 +42,6 @@ pub(super) struct AllowArguments {
 )]
 struct Overruled(String);
 
-/// Adds the rule.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &AllowArguments,

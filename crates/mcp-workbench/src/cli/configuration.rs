@@ -73,7 +73,6 @@ pub(super) enum ConfigurationError {
     /// The file cannot be read.
     #[error("{error}{}", hint(error.remedy()))]
     NotUsable { error: LoadError },
-    /// The file has problems.
     #[error("the configuration is invalid\n{problems}")]
     Invalid { problems: Problems },
 }
@@ -87,7 +86,6 @@ pub(super) struct UnknownName {
 }
 
 impl UnknownName {
-    /// An unknown toolbox.
     pub(super) fn toolbox(name: &str, config: &Config) -> Self {
         let what = format!("there is no toolbox `{}`", visible(name));
         // Commands take the toolbox first, and users often begin with the server.

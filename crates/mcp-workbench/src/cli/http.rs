@@ -74,7 +74,6 @@ pub(super) enum HttpError {
          hint: use at least 16 random characters, for instance from `openssl rand -hex 32`"
     )]
     Guessable {
-        /// The address.
         address: SocketAddr,
         /// The length of the token.
         length: usize,
@@ -87,7 +86,6 @@ pub(super) enum HttpError {
         "cannot listen at {address}: {error}\n  hint: choose another port; port 0 takes any that is free"
     )]
     Bind {
-        /// The address.
         address: SocketAddr,
         error: std::io::Error,
     },

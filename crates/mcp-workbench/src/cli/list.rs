@@ -44,7 +44,6 @@ pub(super) struct ListArguments {
     json: bool,
 }
 
-/// Lists the configuration.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &ListArguments,

@@ -84,7 +84,6 @@ struct LogView<'a> {
     arguments: &'a LogArguments,
 }
 
-/// Prints the log.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &LogArguments,

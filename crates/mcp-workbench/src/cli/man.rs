@@ -19,7 +19,6 @@ pub(super) struct ManArguments {
     command: Option<String>,
 }
 
-/// An unknown command.
 #[derive(Debug, Error)]
 #[error("unknown command `{}`\n  hint: {}", visible(.name), hint(.near.as_deref()))]
 struct UnknownCommand {
@@ -88,7 +87,6 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ),
 ];
 
-/// Prints the manual page.
 pub(super) fn run(arguments: &ManArguments) -> CommandResult {
     let mut program = Arguments::command().disable_help_subcommand(true);
     program.build();

@@ -216,7 +216,6 @@ impl From<LogLevel> for LevelFilter {
     }
 }
 
-/// Runs the program.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     #[cfg(target_os = "linux")]

@@ -206,7 +206,6 @@ fn load(config: Option<&Path>, environment: &Environment) -> Result<Loaded, Conf
     Ok(loaded)
 }
 
-/// Serves a configuration.
 fn serve(
     loaded: &Loaded,
     served: Served,

@@ -39,7 +39,6 @@ pub enum ClientName {
 #[derive(Debug, Clone, Copy)]
 pub struct Client {
     pub name: ClientName,
-    /// The product name.
     pub title: &'static str,
     /// Its files, the one to write first. All that exist are read.
     pub files: &'static [ClientFile],
@@ -78,7 +77,6 @@ pub enum Scope {
     Project,
 }
 
-/// An operating system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "they are known")]
 pub enum System {
@@ -101,7 +99,6 @@ impl System {
 /// The folder that a path is relative to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
-    /// The home directory.
     Home,
     /// The folder of a variable, or else this path in the home directory.
     Variable {
@@ -166,7 +163,6 @@ pub enum Constant {
     /// The name of the server.
     Name,
     Text(&'static str),
-    /// `true`.
     True,
     Texts(&'static [&'static str]),
 }

@@ -22,7 +22,6 @@ pub struct Limits {
 pub struct NameLimit {
     /// The maximum length, with the counted prefix.
     pub longest: usize,
-    /// The prefix that counts.
     pub counted: CountedPrefix,
     /// The effect of a longer name.
     pub beyond: LimitEffect,
@@ -45,7 +44,6 @@ pub enum CountedPrefix {
 pub enum LimitEffect {
     /// The model's API rejects every request of the session.
     SessionFails,
-    /// The tool is omitted.
     LeftOut,
     Shortened,
     /// The tools are only found by the client's search.

@@ -6,7 +6,6 @@ use std::fmt;
 use schemars::JsonSchema;
 use url::Url;
 
-/// The settings of `auth`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Auth {
     /// The authorization server, as it names itself.

@@ -123,11 +123,7 @@ pub enum EnvFileError {
     #[error("the envFile `{}` is not UTF-8 text", path.display())]
     NotText { path: PathBuf },
     #[error("the envFile `{}` is larger than {limit} bytes", path.display())]
-    TooLarge {
-        path: PathBuf,
-        /// The maximum size.
-        limit: u64,
-    },
+    TooLarge { path: PathBuf, limit: u64 },
     #[error("the envFile `{}` is malformed at line {line}: {fault}", path.display())]
     Malformed {
         path: PathBuf,

@@ -97,12 +97,9 @@ pub enum ValueFault {
     #[error("`{found}` is not between {least} and {most}")]
     OutOfRange {
         found: String,
-        /// The minimum.
         least: u64,
-        /// The maximum.
         most: u64,
     },
-    /// An unknown word.
     #[error("unknown value `{found}`")]
     UnknownWord {
         found: String,
@@ -153,7 +150,6 @@ pub enum ValueFault {
     /// A header value with several lines.
     #[error("the value of a header contains a line break")]
     LineBreak,
-    /// An invalid jq filter.
     #[error("not a jq filter: {0}")]
     Filter(#[from] FilterError),
     /// A key of `seal` that cannot be used.
@@ -168,7 +164,6 @@ pub enum ValueFault {
     /// Credentials of users that contradict something.
     #[error(transparent)]
     PerUser(#[from] PerUserFault),
-    /// An invalid URL.
     #[error("`{url}` is not an http or https URL")]
     Url { url: String },
 }
@@ -219,11 +214,7 @@ pub enum TransportFault {
     Both,
     /// The type needs a key that is missing.
     #[error("a server of type `{word}` needs `{key}`")]
-    Needs {
-        word: String,
-        /// The missing key.
-        key: &'static str,
-    },
+    Needs { word: String, key: &'static str },
     /// `type` and `transport` contradict each other.
     #[error("`type` says `{kind}`, and `transport` says `{transport}`")]
     Contradiction { kind: String, transport: String },

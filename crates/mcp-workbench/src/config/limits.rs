@@ -12,7 +12,6 @@ pub struct Limits {
     pub bytes_per_minute: Option<NonZeroU64>,
 }
 
-/// A rate of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestRate {
     pub per_second: NonZeroU64,

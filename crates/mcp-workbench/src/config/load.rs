@@ -53,11 +53,7 @@ pub(crate) enum LoadError {
     #[error("the configuration file `{}` is not a regular file and is read only once", file.display())]
     NotRegular { file: PathBuf },
     #[error("the configuration file `{}` is larger than {limit} bytes", file.display())]
-    TooLarge {
-        file: PathBuf,
-        /// The maximum size.
-        limit: u64,
-    },
+    TooLarge { file: PathBuf, limit: u64 },
     #[error("the configuration file `{}` is not UTF-8 text (line {line})", file.display())]
     NotText {
         file: PathBuf,

@@ -37,9 +37,7 @@ pub enum Named {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonType {
-    /// `null`.
     Null,
-    /// `true` or `false`.
     Boolean,
     Number,
     String,

@@ -186,7 +186,6 @@ pub struct Server {
     pub filters: ToolFilters,
     /// The tools that may be called.
     pub permissions: Permissions,
-    /// The timeouts.
     pub times: ServerTimes,
     /// The era; `None` if it is to be detected.
     pub era: Option<Era>,
@@ -325,7 +324,6 @@ pub struct StdioLaunch {
     pub args_as_written: Vec<String>,
     /// The entry's `env` as written, before variables were expanded.
     pub env_as_written: IndexMap<String, String>,
-    /// The working directory.
     pub cwd: PathBuf,
     /// True if the entry names that directory; otherwise it is the one in which the workbench was started.
     pub names_cwd: bool,

@@ -9,7 +9,6 @@ use crate::near::nearest;
 /// The words for `type` and `transport`.
 const WORDS: &[&str] = &["stdio", "http", "sse", "streamable-http", "local", "remote"];
 
-/// A kind of transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TransportKind {
     Stdio,

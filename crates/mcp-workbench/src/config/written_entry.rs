@@ -21,7 +21,6 @@ pub struct WrittenEntry {
     pub inherit_env: Vec<String>,
     /// The file with more variables.
     pub env_file: Option<String>,
-    /// The working directory.
     pub cwd: Option<String>,
     /// The address of a remote server.
     pub url: Option<String>,

@@ -21,7 +21,6 @@ pub(crate) enum DialFault {
     /// The address is in a network that the server must not name.
     #[error("an internal address")]
     Internal,
-    /// The connection failed.
     #[error("{0}")]
     Unreachable(String),
 }

@@ -14,7 +14,6 @@ use crate::{
     visible::visible,
 };
 
-/// The longest note.
 const MAX_CHARACTERS: usize = 500;
 
 /// Something that happened.

@@ -25,7 +25,6 @@ impl Digest {
         Self(hash.finish())
     }
 
-    /// Parses a digest.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(PREFIX)?;
         if digits.len() != 64

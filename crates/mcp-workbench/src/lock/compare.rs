@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::{Digest, Launch, PinnedServer, PinnedTool};
 
-/// An observed server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Observation {
     pub launch: Launch,
@@ -30,9 +29,7 @@ pub struct Differences {
     /// The changed parts of the launch.
     pub launch: Vec<String>,
     pub changed: Vec<String>,
-    /// New tools.
     pub new: Vec<String>,
-    /// Removed tools.
     pub gone: Vec<String>,
 }
 

@@ -225,7 +225,6 @@ impl Pins {
         is_pinned || state.first.contains_key(&key(place))
     }
 
-    /// Returns the server cache.
     pub(crate) fn cache(&self) -> &Arc<ServerCache> {
         &self.cache
     }

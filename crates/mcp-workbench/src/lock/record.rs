@@ -17,7 +17,6 @@ use super::{
 use crate::{config::write_atomically, sync::lock, visible::visible};
 
 impl Pins {
-    /// Marks changes as reported.
     pub(crate) fn mark_reported(&self, scope: NoticeScope<'_>) {
         self.state().mark_reported(scope);
     }

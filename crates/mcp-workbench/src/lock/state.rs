@@ -54,7 +54,6 @@ pub(crate) enum NoticeScope<'a> {
 }
 
 impl LockState {
-    /// Marks changes as reported.
     pub(super) fn mark_reported(&mut self, scope: NoticeScope<'_>) {
         let changed = std::mem::take(&mut self.changed);
         let (reported, left) = changed

@@ -41,7 +41,6 @@ pub(crate) struct AccountPlace<'a> {
 pub(crate) enum TokenWay {
     /// Its owner signs in with a browser.
     Person,
-    /// The entry has credentials.
     Credentials,
     /// The token of the user is exchanged.
     Exchange,

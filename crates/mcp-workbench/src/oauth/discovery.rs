@@ -13,7 +13,6 @@ const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const OAUTH: &str = "/.well-known/oauth-authorization-server";
 const OPENID: &str = "/.well-known/openid-configuration";
 
-/// The result of discovery.
 pub(super) struct Discovery {
     pub(super) metadata: Metadata,
     /// True if the metadata is the server's own word, false if it is the default of 2025-03-26.

@@ -68,7 +68,6 @@ pub(crate) enum OAuthCode {
     ServerError,
     #[error("temporarily_unavailable")]
     Unavailable,
-    /// Any other code.
     #[error("an unknown error")]
     Other,
 }
@@ -89,7 +88,6 @@ impl OAuthCode {
         Self::Unavailable,
     ];
 
-    /// Parses a code.
     pub(super) fn of(word: &str) -> Self {
         let mut known = Self::ALL.into_iter();
         known

@@ -107,7 +107,6 @@ impl Record {
         }
     }
 
-    /// Returns the granted scopes.
     pub(crate) fn scopes(&self) -> &[String] {
         &self.scopes
     }

@@ -41,7 +41,6 @@ pub(crate) enum TelemetryError {
     Exporter(#[from] ExporterBuildError),
 }
 
-/// The running export.
 pub(crate) struct Telemetry {
     traces: Option<SdkTracerProvider>,
     metrics: Option<SdkMeterProvider>,

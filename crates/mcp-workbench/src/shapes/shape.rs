@@ -47,7 +47,6 @@ pub(super) struct Shape {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ObjectShape {
-    /// The number of objects.
     #[serde(rename = "n")]
     objects: u64,
     /// The members, in the order in which they were seen first.

@@ -55,7 +55,6 @@ pub(super) enum QueryError {
 }
 
 impl StoreConnection {
-    /// Connects to a store.
     pub(super) async fn open(address: &StoreAddress) -> Result<Self, Arc<str>> {
         let opened: Pending<'_, Self> = match address {
             StoreAddress::Server(url) => Box::pin(server(url)),
@@ -68,7 +67,6 @@ impl StoreConnection {
         opened.map_err(|error| text(&error))
     }
 
-    /// Runs a command.
     pub(super) async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, QueryError> {
         let failed = |error: &dyn std::fmt::Display| QueryError::Failed(error.to_string().into());
         match timeout(OPERATION_TIMEOUT, self.0.run(command)).await {

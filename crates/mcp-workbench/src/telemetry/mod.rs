@@ -57,7 +57,6 @@ pub(crate) struct LogFileError {
     error: io::Error,
 }
 
-/// Starts logging.
 pub(crate) fn start_logging(settings: LogSettings) -> Result<(), LogFileError> {
     let LogSettings {
         level,

@@ -28,7 +28,6 @@ pub(super) struct CompletionsArguments {
     shell: Shell,
 }
 
-/// Prints the script.
 pub(super) fn run(arguments: &CompletionsArguments) -> CommandResult {
     let shells = Shells::builtins();
     let shell = completer(&shells, &arguments.shell.to_string())?;

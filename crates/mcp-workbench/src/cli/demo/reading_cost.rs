@@ -13,7 +13,6 @@ pub(super) struct ReadingCost {
     pub(super) tools: usize,
     /// With the workbench, before a toolbox is opened: its instructions and meta-tools.
     pub(super) at_start: usize,
-    /// The number of meta-tools.
     pub(super) meta_tools: usize,
     /// With the workbench, after the toolbox was opened: the response of `open_toolbox` too.
     pub(super) opened: usize,

@@ -121,7 +121,6 @@ fn uses() -> [ToolUse; 4] {
     ]
 }
 
-/// One call of `use_tool`.
 struct ToolUse {
     title: &'static str,
     note: &'static str,

@@ -23,7 +23,6 @@ impl CacheFinding {
         }
     }
 
-    /// Returns the hint.
     pub(super) fn remedy(&self) -> String {
         match self {
             Self::Cold { .. } => {

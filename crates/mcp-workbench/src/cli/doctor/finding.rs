@@ -136,7 +136,6 @@ impl Finding {
         }
     }
 
-    /// Returns the hint.
     pub(super) fn remedy(&self) -> String {
         match self {
             Self::File(finding) => finding.remedy(),

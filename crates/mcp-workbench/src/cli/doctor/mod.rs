@@ -115,7 +115,6 @@ fn examine_servers(
     Ok(reports.collect())
 }
 
-/// An examined server.
 struct ProbedServer {
     probed: ProbeResult,
     handle: Option<Arc<ServerHandle>>,

@@ -208,7 +208,6 @@ fn documents(findings: &[Finding]) -> Vec<FindingDocument> {
     documents.collect()
 }
 
-/// The report as JSON.
 #[derive(Serialize)]
 pub(super) struct ReportDocument<'a> {
     file: &'a str,

@@ -76,7 +76,6 @@ impl ToolFinding {
         }
     }
 
-    /// Returns the hint.
     pub(super) fn remedy(&self) -> &'static str {
         match self {
             Self::None { is_filtered: true } => "check its \"toolFilters\"",

@@ -151,7 +151,6 @@ pub(in crate::cli) fn page(
     }
 }
 
-/// Runs the host.
 pub(in crate::cli) fn run(
     config: Option<&Path>,
     arguments: &HostArguments,

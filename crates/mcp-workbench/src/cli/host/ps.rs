@@ -22,7 +22,6 @@ use crate::{
     visible::visible,
 };
 
-/// The interval of `--watch`.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a host may take to end.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
@@ -129,7 +128,6 @@ pub(super) fn statuses(
     Ok(sockets.iter().filter_map(|it| it.status().ok()).collect())
 }
 
-/// Runs `ps`.
 pub(in crate::cli) fn ps(
     config: Option<&Path>,
     arguments: &PsArguments,
@@ -253,7 +251,6 @@ fn duration(seconds: u64) -> String {
     }
 }
 
-/// Runs `stop`.
 pub(in crate::cli) fn stop(
     config: Option<&Path>,
     arguments: &SelectionArguments,
@@ -262,7 +259,6 @@ pub(in crate::cli) fn stop(
     change(config, arguments, environment, "stopped", Demand::Stop)
 }
 
-/// Runs `restart`.
 pub(in crate::cli) fn restart(
     config: Option<&Path>,
     arguments: &SelectionArguments,

@@ -102,7 +102,6 @@ impl HostSession {
         Ok(session)
     }
 
-    /// Calls a meta-tool.
     pub(in crate::cli) async fn call(
         &mut self,
         tool: MetaTool,

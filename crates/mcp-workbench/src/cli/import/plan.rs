@@ -66,7 +66,6 @@ pub(super) enum CandidateKind {
     Unusable(Vec<String>),
 }
 
-/// A new server.
 #[derive(Debug, PartialEq)]
 pub(super) struct NewServer {
     pub(super) identity: Identity,

@@ -13,10 +13,8 @@ use crate::{
     downstream::ToolCache,
 };
 
-/// A topic of servers.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Topic {
-    /// The toolbox name.
     pub(super) name: &'static str,
     /// The description, in the words of a user's question.
     pub(super) description: &'static str,

@@ -66,7 +66,6 @@ enum InitError {
     Unanswered,
 }
 
-/// Creates the file.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &InitArguments,

@@ -104,7 +104,6 @@ pub(super) enum InstallError {
         file: PathBuf,
         key: String,
     },
-    /// The client is discontinued.
     #[error(
         "{client} is discontinued; only import from it is supported\n  hint: {PROGRAM} import --from {word}"
     )]
@@ -141,7 +140,6 @@ pub(super) enum InstallError {
         "nothing was written, because there is no terminal to confirm on\n  hint: add --yes, or --dry-run to see the change"
     )]
     NotConfirmed,
-    /// The user declined.
     #[error("nothing was written: declined by the user")]
     Declined,
     /// The file has no entry of the workbench.

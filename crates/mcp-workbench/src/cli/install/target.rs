@@ -16,7 +16,6 @@ pub(super) struct TargetFile {
     pub(super) scope: Scope,
     /// The text, if the file exists.
     pub(super) text: Option<String>,
-    /// The project directory.
     pub(super) directory: PathBuf,
 }
 

@@ -33,7 +33,6 @@ pub(in crate::cli) enum LiveError {
     Refused(String),
 }
 
-/// Asks for a document.
 pub(in crate::cli) async fn ask(
     record: &PageRecord,
     method: &str,
@@ -50,7 +49,6 @@ pub(in crate::cli) async fn ask(
     }
 }
 
-/// Asks for a text.
 pub(in crate::cli) async fn ask_text(record: &PageRecord, path: &str) -> Result<String, LiveError> {
     match send(record, "GET", path, String::new()).await? {
         (StatusCode::OK, text) => Ok(String::from_utf8_lossy(&text).into_owned()),

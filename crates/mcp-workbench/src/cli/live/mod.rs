@@ -138,7 +138,6 @@ enum DecisionWord {
     Deny,
 }
 
-/// Runs a subcommand.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &LiveArguments,

@@ -49,7 +49,6 @@ pub(in crate::cli) struct LoginArguments {
     json: bool,
 }
 
-/// Signs in.
 pub(in crate::cli) fn run(
     config: Option<&Path>,
     arguments: &LoginArguments,

@@ -35,7 +35,6 @@ pub(in crate::cli) struct LogoutArguments {
     json: bool,
 }
 
-/// Signs out.
 pub(in crate::cli) fn run(
     config: Option<&Path>,
     arguments: &LogoutArguments,

@@ -30,7 +30,6 @@ pub(super) struct StatusArguments {
     json: bool,
 }
 
-/// Shows the stored sign-ins.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &StatusArguments,
@@ -75,7 +74,6 @@ struct Status {
     servers: Vec<ServerStatus>,
 }
 
-/// One of them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ServerStatus {

@@ -16,7 +16,6 @@ use crate::{
     wire::Answer,
 };
 
-/// The party that asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asker {
     /// A server, which chooses the text.

@@ -80,7 +80,6 @@ struct WordDocument<'a> {
     score: f32,
 }
 
-/// Converts a search result.
 pub(super) fn document(result: &SearchResult) -> Document<'_> {
     let search = &result.search;
     let hits = result

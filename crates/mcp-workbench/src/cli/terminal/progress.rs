@@ -17,7 +17,6 @@ use crate::{cli::output, config::Environment, sync::lock, visible::visible};
 /// Work that ends earlier shows no progress.
 const APPEARS_AFTER: Duration = Duration::from_secs(1);
 
-/// The interval between redraws.
 const DRAWN_EVERY: Duration = Duration::from_millis(200);
 
 /// The number of items that get a line; the others are counted.

@@ -36,7 +36,6 @@ impl Ink {
     }
 }
 
-/// The style of stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) struct OutputStyle {
     colour: bool,

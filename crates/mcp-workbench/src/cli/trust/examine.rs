@@ -66,7 +66,6 @@ pub(super) enum StartOutcome {
         /// whoever approves a whole server has not looked at each of them.
         reviewable: BTreeMap<String, Reviewable>,
     },
-    /// It failed to start.
     Failed(String),
     /// It was not started, because its launch is not approved.
     NotStarted,
@@ -158,7 +157,6 @@ impl TrustReview {
     }
 }
 
-/// An unknown tool.
 #[derive(Debug, Error)]
 #[error(
     "the server has no tool `{}`, and none of this name is pinned\n  hint: `mcp-workbench trust list` shows them",

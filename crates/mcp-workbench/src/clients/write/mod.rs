@@ -104,7 +104,6 @@ impl ClientText {
         }
     }
 
-    /// Returns the edited text.
     pub(crate) fn finish(self) -> String {
         match self.text {
             Text::Json(text) => text.finish(),

@@ -7,7 +7,6 @@ use jsonc_parser::{
 
 use super::trivia::{comma, is_break};
 
-/// The default indentation.
 const DEFAULT_INDENT: &str = "  ";
 
 /// The layout of a text.

@@ -93,7 +93,6 @@ impl JsoncText {
         Ok(true)
     }
 
-    /// Returns the changed text.
     pub(crate) fn finish(self) -> String {
         if self.has_bom {
             return format!("{BOM}{}", self.text);

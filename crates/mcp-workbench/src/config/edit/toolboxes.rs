@@ -133,7 +133,6 @@ impl ConfigText {
         self.0.set(&permissions, "allow", &json!(rules))
     }
 
-    /// Returns the changed text.
     pub(crate) fn finish(self) -> String {
         self.0.finish()
     }

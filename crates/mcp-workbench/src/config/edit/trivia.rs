@@ -12,7 +12,6 @@ pub(super) enum Piece {
     Comma,
     /// A comment up to the end of its line.
     LineComment,
-    /// A block comment.
     BlockComment,
 }
 

@@ -68,7 +68,6 @@ pub(in crate::config) struct RawIntrospection {
     pub(in crate::config) client_secret: Option<Text>,
 }
 
-/// Reads `auth`.
 pub(super) fn auth(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawAuth> {
     let mut auth = RawAuth::default();
     for entry in reader.entries(node)?.iter().filter(|it| !is_null(&it.node)) {

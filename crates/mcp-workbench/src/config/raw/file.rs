@@ -43,16 +43,13 @@ pub(in crate::config) const SYNTAX: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// The values of `toolMode`.
 const TOOL_MODES: &[&str] = &["proxy", "dynamic", "native"];
 
-/// The values of `connect`.
 const CONNECTS: &[&str] = &["on-open", "on-use"];
 
 /// The values of `arguments` of `audit`.
 const NOTED_ARGUMENTS: &[&str] = &["shape", "values"];
 
-/// The values of `pin`.
 const PINS: &[&str] = &["off", "notice", "enforce"];
 
 /// Reads the content of a configuration file. Parts that were recorded as wrong are missing from the result.
@@ -250,7 +247,6 @@ fn tool_mode(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawToolMode> {
     None
 }
 
-/// Reads `pin`.
 pub(super) fn pin(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawPin> {
     let word = reader.text(node)?.written;
     let fault = match word.as_str() {
@@ -267,7 +263,6 @@ pub(super) fn pin(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawPin> {
     None
 }
 
-/// Reads `audit`.
 fn audit(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawAudit> {
     match node.value {
         Value::BooleanLit(boolean) => return Some(RawAudit::Enabled(boolean.value)),

@@ -47,7 +47,6 @@ pub(super) const CLIENT_KEYS: &[&str] = &[
     "limits",
 ];
 
-/// The keys of `limits`.
 pub(super) const LIMIT_KEYS: &[&str] = &[
     "requestsInFlight",
     "requestsPerSecond",
@@ -55,7 +54,6 @@ pub(super) const LIMIT_KEYS: &[&str] = &[
     "bytesPerMinute",
 ];
 
-/// The keys of `auth`.
 pub(super) const AUTH_KEYS: &[&str] = &[
     "issuer",
     "audience",
@@ -67,19 +65,14 @@ pub(super) const AUTH_KEYS: &[&str] = &[
     "introspection",
 ];
 
-/// The keys of `introspection`.
 pub(super) const INTROSPECTION_KEYS: &[&str] = &["clientId", "clientSecret"];
 
-/// The keys of `seal`.
 pub(super) const SEAL_KEYS: &[&str] = &["key", "previousKey"];
 
-/// The keys of `permissions`.
 pub(super) const PERMISSION_KEYS: &[&str] = &["allow", "ask", "deny", "code"];
 
-/// The keys of `audit`.
 pub(super) const AUDIT_KEYS: &[&str] = &["file", "maxBytes", "files", "arguments"];
 
-/// The keys of `oauth`.
 pub(super) const OAUTH_KEYS: &[&str] = &[
     "clientId",
     "clientSecret",
@@ -95,7 +88,6 @@ pub(super) const OAUTH_KEYS: &[&str] = &[
     "signingAlgorithm",
 ];
 
-/// The keys of `exchange`.
 pub(super) const EXCHANGE_KEYS: &[&str] = &["audience"];
 
 /// Keys of other clients in `oauth` that we determine ourselves.

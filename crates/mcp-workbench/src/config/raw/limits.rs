@@ -40,7 +40,6 @@ pub(in crate::config) struct RawLimits {
     pub(in crate::config) bytes_per_minute: Option<u64>,
 }
 
-/// Reads `limits`.
 pub(super) fn limits(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawLimits> {
     let mut limits = RawLimits::default();
     for entry in reader.entries(node)?.iter().filter(|it| !is_null(&it.node)) {

@@ -15,7 +15,6 @@ use crate::{
     near::nearest,
 };
 
-/// The values of `grant`.
 const GRANTS: &[&str] = &["authorization_code", "client_credentials"];
 /// The values of `per`.
 const OWNERS: &[&str] = &["machine", "user"];
@@ -129,7 +128,6 @@ pub(in crate::config) enum RawSigningAlgorithm {
     Es384,
 }
 
-/// Reads `oauth`.
 pub(super) fn oauth(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawOAuth> {
     match node.value {
         Value::BooleanLit(boolean) => Some(RawOAuth::Used(boolean.value)),

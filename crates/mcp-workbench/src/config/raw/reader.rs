@@ -156,7 +156,6 @@ impl<'a> Reader<'a> {
         Some(texts.collect())
     }
 
-    /// Reads a boolean.
     pub(super) fn flag(&mut self, node: &Node<'_>) -> Option<bool> {
         let Value::BooleanLit(boolean) = node.value else {
             self.wrong_type(node, "a boolean");

@@ -27,7 +27,6 @@ pub(in crate::config) struct RawSeal {
     pub(in crate::config) previous_key: Option<Text>,
 }
 
-/// Reads `seal`.
 pub(super) fn seal(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawSeal> {
     let mut seal = RawSeal::default();
     for entry in reader.entries(node)?.iter().filter(|it| !is_null(&it.node)) {

@@ -20,9 +20,7 @@ use crate::{
     near::nearest,
 };
 
-/// The values of `share`.
 const SHARES: &[&str] = &["auto", "machine", "project", "client"];
-/// The values of `era`.
 const ERAS: &[&str] = &["auto", "legacy", "modern"];
 
 /// A known key with its value. A lower rank means a better spelling.
@@ -32,7 +30,6 @@ struct Understood<'e, 'v> {
     entry: &'e Entry<'v>,
 }
 
-/// Reads one entry.
 pub(super) fn server(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawServer> {
     let entries = reader.entries(node)?;
     let understood = understood(reader, &entries);

@@ -426,7 +426,6 @@ pub(in crate::config) enum RawInheritEnv {
 /// A string of the file, in which variables may be expanded, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::config) struct Text {
-    /// The string as written.
     pub(in crate::config) written: String,
     pub(in crate::config) place: SourceLocation,
 }

@@ -62,7 +62,6 @@ impl Notation {
     }
 }
 
-/// A decoded escape.
 struct Escape {
     bytes: [u8; 4],
     /// The number of bytes that it stands for.

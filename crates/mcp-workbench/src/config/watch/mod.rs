@@ -22,7 +22,6 @@ const QUIET_PERIOD: Duration = Duration::from_millis(100);
 /// Upper bound on how long a reload waits for an editor to finish writing.
 const MAX_WRITE_WAIT: Duration = Duration::from_secs(2);
 
-/// Some watched files.
 pub(crate) struct FileWatch(WatchMethod);
 
 /// The way in which changes are detected.

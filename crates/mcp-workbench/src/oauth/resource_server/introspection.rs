@@ -26,7 +26,6 @@ const MAX_CACHED: usize = 10_000;
 /// The most questions at once.
 const MAX_QUESTIONS: usize = 32;
 
-/// Asks about tokens.
 pub(super) struct Introspector {
     issuer: Issuer,
     /// The address for questions, once it is known.

@@ -81,7 +81,6 @@ impl KeySet {
     }
 }
 
-/// Access to the keys.
 pub(super) struct Keys {
     current: watch::Receiver<Option<Arc<KeySet>>>,
     wanted: mpsc::Sender<oneshot::Sender<()>>,

@@ -60,7 +60,6 @@ pub(crate) enum TokenRefusal {
     Unavailable,
 }
 
-/// Checks tokens.
 pub(crate) struct ResourceServer {
     auth: Auth,
     metadata_url: Url,

@@ -36,10 +36,12 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(50);
 /// The place of the records of all users.
 #[derive(Clone)]
 pub(crate) enum UserRecords {
-    /// Nothing is stored.
     Nowhere,
     /// Files in the state directory, which the sealer encrypts.
-    Local { state: PathBuf, sealer: Sealer },
+    Local {
+        state: PathBuf,
+        sealer: Sealer,
+    },
     /// The store that replicas share.
     Shared(Store),
 }

@@ -10,7 +10,6 @@ pub(super) fn load(_: &str) -> Result<Option<String>, StoreFault> {
     Ok(None)
 }
 
-/// Stores nothing.
 pub(super) fn save(_: &str, _: &str) -> bool {
     false
 }

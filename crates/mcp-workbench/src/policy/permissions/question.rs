@@ -28,7 +28,6 @@ pub(crate) struct Offer {
     pub(crate) session: bool,
 }
 
-/// The user's approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Approval {
     Once,

@@ -218,7 +218,6 @@ struct Graph {
     cycles: Vec<usize>,
 }
 
-/// The kinds of cycles.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Cycle {
     None,

@@ -49,7 +49,6 @@ const MAX_IMAGE_LABEL: usize = 200;
 const PADDING_BLANKS: usize = 60;
 const PADDING_LINES: usize = 12;
 
-/// Checks a string.
 pub(super) fn of_text(text: &str) -> Vec<Problem> {
     let mut problems = phrases::instructions(text);
     let lower = text.to_ascii_lowercase();

@@ -37,7 +37,6 @@ pub(super) enum Event {
     Restart,
     /// The server forgets the session (HTTP 404), and a new one is made.
     Renewal,
-    /// The server sends `notifications/tools/list_changed`.
     ListChanged,
     /// The server refuses a call because its headers do not match the current definition (-32020).
     HeaderMismatch,

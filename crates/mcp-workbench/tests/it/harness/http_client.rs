@@ -117,7 +117,6 @@ impl HttpClient {
         self
     }
 
-    /// Continues with another session.
     pub(crate) fn use_session(&mut self, session: &str) {
         self.base = self.base.clone().with("mcp-session-id", session);
         session.clone_into(&mut self.session);

@@ -43,7 +43,6 @@ pub(crate) use workbench::{Finished, Workbench, call_params, initialize_params, 
 /// How long anything may take before a test gives up. Generous: the machine may be busy.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// The interval for polling.
 const POLL: Duration = Duration::from_millis(5);
 
 /// Looks until there is something to see, or gives up after `timeout`.

@@ -46,7 +46,6 @@ impl ModernRequest {
             .param("arguments", arguments)
     }
 
-    /// An `open_toolbox`.
     pub(crate) fn open(toolbox: &str) -> Self {
         Self::call("open_toolbox", &json!({"toolbox": toolbox}).to_string())
     }

@@ -287,7 +287,6 @@ pub(crate) fn usual(seen: &Seen, out: &mut Out) -> Then {
     }
 }
 
-/// The result of `initialize`.
 pub(crate) fn initialize_result() -> String {
     let info = json!({"name": "remote", "version": "1"});
     json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info})

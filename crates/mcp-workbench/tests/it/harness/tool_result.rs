@@ -5,7 +5,6 @@ use serde_json::{Value, value::RawValue};
 
 use super::Message;
 
-/// The result of `tools/call`.
 #[derive(Debug)]
 pub(crate) struct ToolResult {
     /// The whole result as it came.

@@ -91,7 +91,6 @@ impl Machine {
         command
     }
 
-    /// Starts a client.
     fn start(&self) -> Client {
         Client::spawn(self.command())
     }

@@ -71,7 +71,6 @@ struct SentCall<'a> {
     may_hang: bool,
 }
 
-/// Sends a call.
 fn send(client: &mut Client, open: &mut Open, random: &mut Random, call: &SentCall<'_>) {
     let SentCall { mark, may_hang } = *call;
     let server = SERVERS[random.below(SERVERS.len())];

@@ -104,11 +104,9 @@ fn no_other_name_leads_to_a_tool_that_scripts_may_not_call() {
 enum OutOfReach {
     /// The user has not approved its server.
     NotApproved,
-    /// The scanner withholds it.
     Withheld,
     /// Its toolbox is not open.
     Closed,
-    /// The configuration hides it.
     Filtered,
 }
 

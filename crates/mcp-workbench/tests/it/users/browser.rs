@@ -62,7 +62,6 @@ impl<'a> Browser<'a> {
         }
     }
 
-    /// Asks for one page.
     pub(super) fn get(&mut self, address: &str) -> HttpResponse {
         let url = Url::parse(address).unwrap();
         let path = &url[url::Position::BeforePath..url::Position::AfterQuery];

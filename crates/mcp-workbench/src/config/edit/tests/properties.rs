@@ -107,7 +107,6 @@ fn tokens(servers: usize, commas: [bool; 4]) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// Parses a text.
 fn value(text: &str) -> Value {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let parsed = parse_to_ast(text, &CollectOptions::default(), &SYNTAX).expect(text);
