@@ -75,6 +75,7 @@ impl Account {
             return None;
         };
         let mut url = Url::parse(&endpoint.url).ok()?;
+        // A fragment is never sent, so two addresses that differ only there are the same account.
         url.set_fragment(None);
         let mut account = Inner {
             key: key(&url, settings),
@@ -89,10 +90,13 @@ impl Account {
         let is_stored = way(settings) == TokenWay::Person;
         let state = place.state.filter(|_| is_stored);
         match place.owner {
+            // With `"per": "machine"` everybody uses the sign-in of this machine, whoever calls.
             _ if settings.per == CredentialsPer::Machine => account.store_for_machine(state),
             CredentialOwner::Machine => account.store_for_machine(state),
+            // Without a user there is nobody to store a sign-in for, so the account has no record.
             CredentialOwner::Nobody => account.owner = CredentialOwner::Nobody,
             CredentialOwner::User(user) => {
+                // The key of the server names the folder of its users. The key of the record includes the user.
                 let server = std::mem::take(&mut account.key);
                 account.key = user_key(&server, user.digest());
                 if is_stored {
@@ -169,6 +173,7 @@ impl Account {
             return Ok(None);
         };
         let text = replaceable(store.read_text().await)?;
+        // A damaged client counts as none: the next sign-in registers another one.
         Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
     }
 
@@ -191,6 +196,7 @@ impl Account {
 
     /// Returns the account with more scopes to request; `None` if one of them is not a valid scope.
     pub(crate) fn asking_for(&self, scopes: &[String]) -> Option<Self> {
+        // Scopes are joined with spaces, so that a text with a space would become several.
         if !scopes.iter().all(|scope| is_scope(scope)) {
             return None;
         }
@@ -227,6 +233,8 @@ impl Account {
     }
 
     fn is_for_this_server(&self, record: &Record) -> bool {
+        // The key is only a digest. The address is compared too, so that a file that was renamed or copied gives its
+        // token to no other server.
         record.server == self.0.url.as_str()
     }
 
@@ -235,6 +243,8 @@ impl Account {
         let Some(store) = &self.0.store else {
             return Ok(false);
         };
+        // Revocation may take long, so it is done before the lock is taken. A record that cannot be read is removed
+        // all the same.
         let record = self.read().await.ok().flatten();
         if let Some(record) = record.filter(|it| it.token.is_some()) {
             self.revoke(&record).await;
@@ -253,12 +263,15 @@ impl Account {
         if self.read().await?.is_none() {
             return Ok(());
         }
+        // A client waits for this, so a busy lock is not waited for. The server names the scopes again at its next
+        // refusal.
         let Some(lock) = store.lock_soon().await? else {
             return Ok(());
         };
         let changed = self.change_locked(store, |record| {
             for scope in scopes.iter().filter(|it| is_scope(it)) {
                 let is_known = record.needed.contains(scope) || record.scopes.contains(scope);
+                // The server chooses the scopes, and could name new ones at every refusal.
                 if record.needed.len() < MOST_NEEDED && !is_known {
                     record.needed.push(scope.clone());
                 }

@@ -27,6 +27,7 @@ impl Signer<'_> {
     /// Returns an assertion that a client makes a request to an authority.
     pub(super) fn assertion(&self, client: &str, audience: &str) -> Result<String, SignInError> {
         let now = seconds(SystemTime::now());
+        // Servers refuse an assertion whose `jti` they have seen before.
         let id = BASE64_URL_SAFE_NO_PAD.encode(private_files::random::<16>());
         let header = json!({"alg": self.name(), "typ": "JWT"});
         let claims = json!({
@@ -78,6 +79,7 @@ impl Signer<'_> {
 /// Converts an ECDSA signature from the DER form of TLS, a sequence of two integers, to the form of tokens: two numbers of
 /// fixed length.
 fn fixed(signature: &[u8], length: usize) -> Option<Vec<u8>> {
+    // 0x30 is a sequence. Its length fits into one byte, since both integers have at most 49 bytes.
     let [0x30, _, rest @ ..] = signature else {
         return None;
     };
@@ -85,9 +87,11 @@ fn fixed(signature: &[u8], length: usize) -> Option<Vec<u8>> {
     let (second, rest) = integer(rest)?;
     let mut fixed = vec![0; 2 * length];
     for (number, end) in [(first, length), (second, 2 * length)] {
+        // Right-aligned: DER leaves out leading zeros, and tokens have them.
         let start = end.checked_sub(number.len())?;
         fixed.get_mut(start..end)?.copy_from_slice(number);
     }
+    // A second number that is too long would have overwritten the end of the first one.
     let fits = first.len() <= length && second.len() <= length;
     (fits && rest.is_empty()).then_some(fixed)
 }
@@ -98,6 +102,7 @@ fn integer(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
         return None;
     };
     let (number, rest) = rest.split_at_checked(usize::from(*length))?;
+    // DER puts a zero in front of a number whose highest bit is set.
     let zeros = number.iter().take_while(|it| **it == 0).count();
     Some((&number[zeros..], rest))
 }

@@ -72,6 +72,7 @@ impl Authority {
             fetcher,
             found,
         };
+        // Here and not in the callers, so that nobody can have an authority that must not be asked.
         authority.check_trust()?;
         authority.check_endpoints()?;
         Ok(authority)
@@ -178,6 +179,7 @@ impl Authority {
             scopes.extend(record.scopes.iter().chain(&record.needed).cloned());
         }
         let has_offline = self.metadata().lists("scopes_supported", OFFLINE);
+        // Without any scope the server uses its default ones, and `offline_access` alone would replace them.
         if !scopes.is_empty() && has_offline == Some(true) {
             scopes.push(OFFLINE.to_owned());
         }
@@ -229,6 +231,7 @@ impl Authority {
             .text("registration_endpoint")
             .ok_or(SignInError::NoRegistration)?;
         let url = Url::parse(endpoint).map_err(|_| SignInError::Metadata)?;
+        // A program on the user's machine cannot keep a secret, so a public client is registered.
         let mut request = json!({
             "client_name": OUR_NAME,
             "redirect_uris": [redirect_uri],
@@ -295,6 +298,7 @@ impl Authority {
 
 /// Returns the kind of application with a redirect address: native ones have a port of this machine.
 fn application_type(redirect_uri: &str) -> &'static str {
+    // OpenID providers treat a client without a type as `web`, and refuse redirects over http for those.
     if redirect_uri.starts_with("https:") {
         "web"
     } else {
@@ -318,7 +322,9 @@ fn unique(texts: Vec<String>) -> Vec<String> {
 pub(super) fn harmless(server: &Url, address: &str) -> Result<Url, SignInError> {
     let url = Url::parse(address).map_err(|_| SignInError::HostileAddress)?;
     let is_allowed = Guard::new(server).check(&url).is_ok();
+    // A user name can pose as the host, as in `https://bank.example@evil.example`.
     let has_user = !url.username().is_empty() || url.password().is_some();
+    // The address is printed in terminals and passed to the program that opens browsers.
     let is_plain = url.as_str().bytes().all(|byte| byte.is_ascii_graphic());
     if is_allowed && is_plain && !has_user {
         Ok(url)

@@ -59,6 +59,8 @@ impl Challenge {
 
 /// Splits a header into its parameters, with their names in lower case. Other words, such as the scheme, are skipped.
 fn parameters(header: &str) -> Vec<(String, String)> {
+    // One header may have several challenges, with commas between them and between their parameters. Only a name with
+    // `=` is a parameter, so the words for schemes can be skipped without knowing them.
     let is_separator = |it: char| it.is_whitespace() || matches!(it, ',' | ';');
     let mut found = Vec::new();
     let mut rest = header.trim_start_matches(is_separator);
@@ -97,6 +99,7 @@ fn value(text: &str) -> (String, &str) {
 
 /// Returns true if a text has only the characters that RFC 6749 allows in a scope.
 pub(super) fn is_scope(text: &str) -> bool {
+    // All printable characters except for space, quotation mark and backslash.
     let is_allowed = |byte: u8| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
     !text.is_empty() && text.len() <= MOST_SCOPE_BYTES && text.bytes().all(is_allowed)
 }

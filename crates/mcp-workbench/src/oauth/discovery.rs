@@ -43,6 +43,7 @@ pub(super) async fn discover(
     known: Option<&str>,
 ) -> Result<Discovery, SignInError> {
     let server = fetcher.server();
+    // A challenge is the latest word of the server, so that the address of the last sign-in does not count beside it.
     let pointer = match challenge {
         Some(challenge) => challenge.resource_metadata(server),
         None => known.and_then(|it| Url::parse(it).ok()),
@@ -110,6 +111,8 @@ async fn find_resource(
         return Ok(Some(resource));
     }
     let path = server.path().trim_matches('/');
+    // In this order: the address of the specification for this path, one below the path, and that of the whole
+    // origin.
     let mut candidates = vec![at(server, RESOURCE)];
     if !path.is_empty() {
         candidates.insert(0, at(server, &format!("/{path}{RESOURCE}")));
@@ -117,6 +120,8 @@ async fn find_resource(
     }
     candidates.retain(|url| pointer.as_ref() != Some(url));
     for url in candidates {
+        // These addresses were guessed. A document about another server is skipped here, since nobody has claimed
+        // that it is about this one.
         if let Some(Ok(resource)) = fetch_resource(fetcher, &url).await? {
             return Ok(Some(resource));
         }
@@ -150,6 +155,7 @@ fn covers(resource: &str, server: &Url) -> bool {
     };
     let path = resource.path();
     let below = server.path().strip_prefix(path);
+    // `/mcp` covers `/mcp/tools`, but not `/mcp-other`.
     let is_above =
         below.is_some_and(|it| it.is_empty() || it.starts_with('/') || path.ends_with('/'));
     is_above && resource.origin() == server.origin() && resource.fragment().is_none()
@@ -200,6 +206,7 @@ async fn own_authority(fetcher: &Fetcher) -> Result<Option<Metadata>, SignInErro
     let own = at(server, server.path().trim_end_matches('/'));
     let origin = at(server, "");
     let mut issuers = vec![own, origin];
+    // A server without a path is the same as its origin.
     issuers.dedup();
     for issuer in issuers {
         let candidates = well_known(&issuer);
@@ -221,6 +228,8 @@ async fn fetch_metadata(
         let Some(metadata) = document.and_then(|it| Metadata::parse(&it)) else {
             continue;
         };
+        // The first document decides. Whoever can answer one of the later addresses must not replace a document of
+        // another issuer.
         return match metadata.text("issuer") {
             Some(named) if is_issuer(named, issuer) => Ok(Some(metadata)),
             _ => Err(SignInError::WrongIssuer),

@@ -77,6 +77,7 @@ impl Fetcher {
         let mut url = url.clone();
         for _ in 0..=MOST_REDIRECTS {
             let mut request = Request::new(String::new());
+            // Revision 2025-03-26 wants it here, for servers whose metadata depends on the revision.
             let version = HeaderName::from_static(PROTOCOL_VERSION);
             request.headers_mut().insert(version, REVISION);
             let response = self.fetch(&url, request).await?;
@@ -91,6 +92,7 @@ impl Fetcher {
             let Some(next) = location.and_then(|it| url.join(it).ok()) else {
                 return Ok(None);
             };
+            // Another origin must not speak for this one.
             if next.origin() != url.origin() {
                 return Err(SignInError::Metadata);
             }
@@ -111,6 +113,8 @@ impl Fetcher {
         let body = body.ok_or_else(|| FetchFault::TooLarge { host: host.clone() })?;
         let response = head.map(|()| body);
         let status = response.status();
+        // An error without an OAuth code is often that of a proxy in front of the server. With a code, the caller
+        // decides.
         if is_transient(status) && refusal(&response) == Some(OAuthCode::Other) {
             let status = status.as_u16();
             return Err(FetchFault::Status { host, status });

@@ -144,6 +144,7 @@ impl Outcome {
 impl Listener {
     /// Listens on a port, or on any that is free.
     pub(crate) async fn bind(port: Option<u16>) -> io::Result<Self> {
+        // The literal address and not `localhost`, which a resolver may send elsewhere (RFC 8252, 8.3).
         let address = (Ipv4Addr::LOCALHOST, port.unwrap_or(0));
         let socket = TcpListener::bind(address).await?;
         let port = socket.local_addr()?.port();
@@ -197,11 +198,13 @@ impl Redirected {
 /// Answers the one request of a connection.
 async fn serve(stream: TcpStream, redirects: mpsc::Sender<Redirected>, redirect_uri: String) {
     let closed = CancellationToken::new();
+    // Dropped with the connection, also after a timeout, so that `Redirected::say` always ends.
     let _close = closed.clone().drop_guard();
     let service = service_fn(|request: Request<Incoming>| {
         let response = answer(request, &redirects, &redirect_uri, &closed);
         async { Ok::<_, Infallible>(response.await) }
     });
+    // With one request for each connection, the end of the connection means that the browser has the page.
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(BROWSER_TIMEOUT)

@@ -186,6 +186,7 @@ impl PendingSignIn {
             .client(redirect_uri, &scopes, known.as_ref())
             .await?;
         let issuer = authority.issuer().map(str::to_owned);
+        // Only a client that was registered just now is shared. One of the entry has no redirect address.
         let is_new = known.is_none_or(|it| it.client.id != client.id);
         if is_new && client.redirect_uri.is_some() {
             let (issuer, client) = (issuer.clone(), client.clone());
@@ -340,8 +341,10 @@ impl PendingSignIn {
             resource_metadata: self.attempt.resource_metadata.clone(),
             signed_in_at: now,
         };
+        // The code is exchanged by now: it expires quickly, and the lock may be taken for long.
         let lock = store.lock().await?;
         let written = store.write(&record).await;
+        // Also after a failure, since a lock in the store of replicas would last until its timeout.
         release(lock).await;
         written?;
         Ok(Granted { scopes, issuer })

@@ -213,6 +213,7 @@ impl UserSignIns {
             .find(|(it, _)| *it == name)
             .ok_or(SignInError::WrongState)?;
         let sealed = BASE64_URL_SAFE_NO_PAD.decode(value).ok();
+        // The cookie is sealed with the whole `state`, of which its name has only a part.
         let text = sealed.and_then(|it| self.sealer.decrypt(SealPurpose::SignIn, &state, &it));
         let journey = text
             .and_then(|it| serde_json::from_slice::<Journey>(&it).ok())
@@ -221,6 +222,7 @@ impl UserSignIns {
             return Err(SignInError::WrongState);
         }
         let is_over = journey.expires_at < seconds(SystemTime::now());
+        // The first check is for all replicas, and needs their store. The second one works without a store.
         if is_over || !self.records.use_up(&state, SIGN_IN_TIMEOUT).await? || !self.use_up(state) {
             return Err(SignInError::Over);
         }
@@ -273,6 +275,7 @@ impl UserSignIns {
 
     /// Prepares to wait for the next sign-in to an account.
     pub(crate) async fn awaited(&self, account: &Account) -> AwaitedSignIn {
+        // Before the record is read, so that a sign-in between the two is not missed.
         let results = self.results.subscribe();
         let record = account.read().await.ok().flatten();
         AwaitedSignIn {
@@ -306,6 +309,7 @@ impl UserSignIns {
         }
         let mut folder = self.auth.resource.clone();
         extend_path(&mut folder, BROWSER_PATH);
+        // Browsers drop a `Secure` cookie that arrives over http.
         let secure = match folder.scheme() {
             "https" => "; Secure",
             _ => "",
@@ -314,6 +318,7 @@ impl UserSignIns {
         Ok(BrowserStep {
             location,
             cookie: format!(
+                // `Lax`, since the browser comes back from another site, and `Strict` cookies are left out then.
                 "{name}={value}; Path={path}; Max-Age={age}; HttpOnly; SameSite=Lax{secure}"
             ),
         })
@@ -360,6 +365,7 @@ impl AwaitedSignIn {
                 }
                 () = sleep(STORE_INTERVAL) => {
                     let record = self.account.read().await.ok().flatten();
+                    // A refresh keeps the identifier, so this is true only after a new sign-in.
                     let is_new = |it: &str| Some(it) != self.before.as_deref();
                     if record.is_some_and(|it| it.is_signed_in() && is_new(it.grant_id())) {
                         return Ok(());

@@ -136,6 +136,7 @@ impl Authority {
                 .request_token(form, &Proof::Assertion(&assertion))
                 .await;
         }
+        // If the server supports neither method, sending the secret would only expose it.
         let methods = ["client_secret_post", "client_secret_basic"];
         if methods
             .iter()
@@ -181,6 +182,7 @@ impl Authority {
         needed: &[String],
     ) -> Result<String, SignInError> {
         let kinds = "identity_chaining_requested_token_types_supported";
+        // A server that does not list the types may still issue assertions.
         if self.metadata().lists(kinds, ID_JAG) == Some(false) {
             return Err(SignInError::NoAssertions);
         }
@@ -241,6 +243,7 @@ impl Authority {
         let Some((endpoint, token)) = endpoint.zip(record.token.as_ref()) else {
             return;
         };
+        // Revoking the refresh token also ends the access tokens that came from it (RFC 7009).
         let (kind, value) = match &token.refresh {
             Some(refresh) => ("refresh_token", refresh),
             None => ("access_token", &token.access),
@@ -278,6 +281,7 @@ impl Authority {
         proof: &Proof<'_>,
     ) -> Result<Vec<u8>, SignInError> {
         let mut form = form.to_vec();
+        // The token is bound to this server (RFC 8707): another one that gets hold of it cannot use it.
         form.push(("resource", &self.found.resource));
         let response = self.send(self.token_endpoint(), &form, proof).await?;
         match refusal(&response) {
@@ -348,8 +352,10 @@ impl IssuedToken {
             access: text("access_token")?.to_owned(),
             refresh: text("refresh_token").map(str::to_owned),
             expires_in: life,
+            // Callers set it when they store the token.
             received_at: 0,
         };
+        // A token of another type, such as DPoP, needs a proof that we cannot give.
         token.bearer().filter(|_| is_bearer)?;
         let scopes =
             text("scope").map(|it| it.split_ascii_whitespace().map(str::to_owned).collect());
@@ -364,6 +370,7 @@ fn encode(form: &[(&str, &str)]) -> String {
 
 /// Returns the id and the secret of a client as an `Authorization` header.
 fn basic_credentials(id: &str, secret: &str) -> HeaderValue {
+    // Both are encoded as in a form (RFC 6749, 2.3.1), so that a colon in the id does not end it.
     let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let pair = STANDARD.encode(format!("{}:{}", encode(id), encode(secret)));
     let mut value =

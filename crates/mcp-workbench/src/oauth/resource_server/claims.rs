@@ -25,6 +25,7 @@ impl Claims {
     /// Returns the user that the token is for, or the program if it acts for itself.
     pub(super) fn subject(&self) -> Option<TokenSubject<'_>> {
         let text = |name| self.0.get(name).and_then(Value::as_str);
+        // A `sub` that is not text makes the token invalid. It is no reason to look at `client_id`.
         let subject = match self.0.get("sub") {
             Some(_) => TokenSubject::User(text("sub")?),
             None => TokenSubject::Program(text("client_id")?),
@@ -42,6 +43,7 @@ impl Claims {
     /// Returns whether the token has all of these scopes.
     pub(super) fn have(&self, scopes: &[String]) -> bool {
         let has = |scope: &String| {
+            // Some issuers, such as Entra ID and Okta, use `scp`.
             let claims = ["scope", "scp"].into_iter();
             claims
                 .filter_map(|claim| self.0.get(claim))
@@ -52,6 +54,7 @@ impl Claims {
 
     /// Returns true if a claim has a value, or is a list that contains it.
     fn has(&self, name: &str, value: &str) -> bool {
+        // The whole name comes first, since names that are URLs contain dots.
         let found = self.0.get(name).or_else(|| {
             let (first, rest) = name.split_once('.')?;
             let inner = self.0.get(first)?;

@@ -59,11 +59,13 @@ impl Introspector {
         auth: &Auth,
         token: &str,
     ) -> Result<Map<String, Value>, TokenRefusal> {
+        // A digest, so that the cache contains no token that works.
         let digest = Sha256::digest(token.as_bytes());
         if let Some(claims) = self.known(&digest) {
             return Ok(claims);
         }
         let asked = {
+            // Many unknown tokens must not become as many requests at once.
             let _turn = self.questions.acquire().await;
             self.ask(token).await
         };
@@ -72,6 +74,7 @@ impl Introspector {
             TokenRefusal::Unavailable
         })?;
         let lifetime = check(auth, &claims, now_seconds())?;
+        // Only active tokens are stored, so that made-up ones do not fill the cache.
         self.store(digest, &claims, CACHED.min(lifetime));
         Ok(claims)
     }
@@ -88,6 +91,7 @@ impl Introspector {
         if cached.len() >= MAX_CACHED {
             cached.retain(|_, known| known.until > now);
         }
+        // A cache that is full of valid entries does not grow. Other tokens are asked about each time.
         if cached.len() < MAX_CACHED {
             let claims = claims.clone();
             let until = now + lifetime;
@@ -133,8 +137,10 @@ fn check(auth: &Auth, claims: &Map<String, Value>, now: u64) -> Result<Duration,
     let is_ours = match claims.get("aud") {
         Some(Value::String(audience)) => *audience == auth.audience,
         Some(Value::Array(audiences)) => audiences.iter().any(|it| it == &auth.audience),
+        // A token without an audience may be meant for any service of this issuer.
         _ => false,
     };
+    // `iss` is optional in an answer (RFC 7662). If it is there, it must be right.
     let is_foreign = claims.get("iss").is_some_and(|it| it != &auth.issuer);
     if !is_ours || is_foreign {
         return Err(TokenRefusal::Invalid);

@@ -74,8 +74,11 @@ impl KeySet {
     ) -> impl Iterator<Item = &'a IssuerKey> {
         let name = format!("{algorithm:?}");
         self.keys.iter().filter(move |key| {
+            // Tokens may leave out the id of their key. Then every key is tried.
             let has_id = id.is_none() || key.id.as_deref() == id;
             let has_algorithm = key.algorithm.as_deref().is_none_or(|it| it == name);
+            // The token names the algorithm, so it must belong to the kind of the key. A public key is never used as
+            // a shared secret.
             has_id && has_algorithm && key.public.family().algorithms().contains(&algorithm)
         })
     }

@@ -139,6 +139,7 @@ impl ResourceServer {
             TokenSubject::User(name) => ("user", name),
             TokenSubject::Program(name) => ("program", name),
         };
+        // JSON keeps the parts apart whatever they contain, and a program with the name of a user is somebody else.
         let identity = json!([self.auth.issuer, kind, subject, name]).to_string();
         let mut digest = [0; 16];
         digest.copy_from_slice(&Sha256::digest(identity)[..16]);
@@ -158,6 +159,7 @@ impl ResourceServer {
         }
         let id = header.kid.as_deref();
         let has_key = |keys: &KeySet| keys.candidates(id, header.alg).next().is_some();
+        // A token that names a known key and has a wrong signature costs no request.
         let known = match keys.known().filter(|keys| has_key(keys)) {
             Some(known) => known,
             None => keys.fetched().await.ok_or(TokenRefusal::Unavailable)?,
@@ -180,6 +182,7 @@ impl ResourceServer {
         validation.validate_nbf = true;
         validation.set_issuer(&[&self.auth.issuer]);
         validation.set_audience(&[&self.auth.audience]);
+        // Without this the claims are only checked if the token has them.
         validation.set_required_spec_claims(&["exp", "iss", "aud"]);
         validation
     }

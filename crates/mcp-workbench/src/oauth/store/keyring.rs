@@ -15,6 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 pub(super) fn load(key: &str) -> Result<Option<String>, StoreFault> {
     match ask(key, Entry::get_password) {
         Some(Ok(text)) => Ok(Some(text)),
+        // These errors mean that this machine has no keyring, for example without a desktop.
         Some(Err(Error::NoEntry | Error::NoStorageAccess(_) | Error::PlatformFailure(_))) => {
             Ok(None)
         }

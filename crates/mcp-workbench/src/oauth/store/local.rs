@@ -82,6 +82,7 @@ impl LocalRecord {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let text = match self.0.sealer {
                     None => keyring::load(&self.0.key)?,
+                    // The keyring is that of the user of this machine, who is not one of the users of the workbench.
                     Some(_) => None,
                 };
                 return Ok(text.map(String::into_bytes));
@@ -112,6 +113,7 @@ impl LocalRecord {
                 &sealed
             }
             None if keyring::save(&self.0.key, text) => {
+                // A file that stays would win over the keyring at the next load.
                 self.remove_file()?;
                 return Ok(());
             }
@@ -140,6 +142,7 @@ impl LocalRecord {
     pub(super) async fn lock(&self, timeout: Duration) -> Option<File> {
         let file = self.open_lock()?;
         let mut waited = Duration::ZERO;
+        // Waiting in `File::lock` would block a thread that nobody can cancel.
         while waited < timeout {
             match file.try_lock() {
                 Ok(()) => return Some(file),
@@ -197,6 +200,7 @@ pub(super) fn user_keys(state: &Path, server: &str) -> Vec<String> {
     let names = folder.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let keys = names.filter_map(|name| {
         let key = name.strip_suffix(SEALED)?.strip_suffix('.')?;
+        // A key becomes part of a path again, so it can only be a name that we have written.
         key.bytes()
             .all(|it| it.is_ascii_hexdigit())
             .then(|| key.to_owned())

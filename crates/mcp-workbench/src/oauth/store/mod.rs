@@ -79,7 +79,7 @@ impl UserRecords {
     pub(super) async fn use_up(&self, value: &str, ttl: Duration) -> Result<bool, StoreFault> {
         match self {
             Self::Nowhere | Self::Local { .. } => Ok(true),
-            // A lock that nobody releases.
+            // A lock that nobody releases: whoever takes it has used the value up for all replicas.
             Self::Shared(store) => {
                 let taken = store.lock(&format!("used\0{value}"), ttl).await?;
                 Ok(taken.is_some())

@@ -18,6 +18,8 @@ pub(super) fn delay(life: Duration, left: Duration, chance: u8) -> Option<Durati
     if life < SHORTEST_LIFE {
         return None;
     }
+    // A minute before the end, but not in the first half of a short life. In any case at four fifths of the life, and
+    // by chance up to a tenth of it earlier.
     let before_end = life.saturating_sub(MARGIN).max(life / 2);
     let at = (life / 5 * 4)
         .min(before_end)

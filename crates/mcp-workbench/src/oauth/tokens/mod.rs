@@ -128,6 +128,7 @@ impl Tokens {
     pub(crate) async fn ready(&self) -> Result<Option<Bearer>, TokenFault> {
         self.want();
         let mut state = self.0.state.clone();
+        // Until the record is loaded, nobody knows whether there is a token.
         let is_expired = match state.wait_for(|state| state.is_read).await {
             Ok(state) => match (state.good(), &state.token) {
                 (Some(good), _) => return Ok(Some(good.clone())),
@@ -139,6 +140,7 @@ impl Tokens {
             return Ok(None);
         }
         match self.ask(Ask::Ready).await {
+            // The request is sent without a token then, and the refusal of the server leads to the sign-in.
             Err(TokenFault::SignedOut(_)) => Ok(None),
             answer => answer,
         }

@@ -146,6 +146,8 @@ impl TokenTask {
         refused: Option<&Bearer>,
         challenge: Option<&Challenge>,
     ) -> Result<Bearer, TokenFault> {
+        // A request that was on its way during a refresh was refused with the old token. The new one needs no other
+        // refresh.
         let is_other = |it: &Bearer| Some(it) != refused;
         if let Some(other) = self.good().filter(is_other) {
             return Ok(other);
@@ -194,6 +196,7 @@ impl TokenTask {
         if !self.is_wanted.swap(false, Ordering::Relaxed) {
             return;
         }
+        // While the old token is valid, another attempt follows after the pause. Otherwise the next request makes it.
         if self.renew(Want::New).await.is_err() && self.good().is_some() {
             self.next = self.trouble.as_ref().map(|(_, until)| *until);
         }
@@ -236,6 +239,7 @@ impl TokenTask {
     }
 
     async fn refresh_locked(&mut self, want: Want<'_>) -> Result<(), TokenFault> {
+        // Another workbench may have refreshed while we waited for the lock.
         if self.reload().await.map_err(SignInError::from)? {
             return Ok(());
         }
@@ -335,6 +339,7 @@ impl TokenTask {
 
     /// Finds the authorization server, unless a recent discovery can be used.
     async fn find(&mut self, want: Want<'_>, known: Option<&str>) -> Result<(), SignInError> {
+        // An expired token says nothing about the authority. A refused one may mean that the server now uses another.
         let (challenge, lasts) = match want {
             Want::New => (None, Duration::MAX),
             Want::Other(challenge) => (challenge, FRESH),
@@ -390,6 +395,7 @@ impl TokenTask {
         self.next = record
             .as_ref()
             .and_then(|it| it.token.as_ref())
+            // Without a refresh token there is nothing to do ahead, unless the entry has credentials.
             .filter(|it| it.refresh.is_some() || !self.account.needs_person())
             .and_then(due_time);
         self.record = record;
@@ -435,6 +441,7 @@ impl TokenTask {
             token: None,
             scopes: Vec::new(),
             needed: Vec::new(),
+            // There was no sign-in. The tools depend only on the credentials, so the identifier stays the same.
             grant: self.account.key().to_owned(),
             resource_metadata: None,
             signed_in_at: seconds(SystemTime::now()),
