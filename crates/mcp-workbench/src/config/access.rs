@@ -106,6 +106,8 @@ mod unix {
             path: path.into(),
             writer,
         };
+        // The worst comes first, since only one problem is reported: strangers before groups, and the file before its
+        // folder.
         let in_file = stranger(&file, 0).map(|writer| fault(&path, writer));
         in_file
             .or_else(|| Some(fault(path.parent()?, stranger(&folder, STICKY)?)))
@@ -142,6 +144,7 @@ mod unix {
 
     fn foreign_owner(metadata: &Metadata) -> Option<Writer> {
         let (own, owner) = (rustix::process::geteuid().as_raw(), metadata.uid());
+        // Root can write everything in any case.
         (owner != own && owner != 0).then_some(Writer::Owner(owner))
     }
 
@@ -176,6 +179,7 @@ fn group_with_others(group: u32, user: u32, groups: &str, users: &str) -> Option
         .find(|line| line.split(':').nth(2) == Some(&own))
         .and_then(|line| line.split(':').next());
     let mut members = members.filter(|member| !member.is_empty() && Some(*member) != own_name);
+    // The line of a group does not name the users whose primary group it is.
     let has_others_by_default = || {
         let mut users = users.lines().map(|line| line.split(':'));
         users.any(|mut fields| {

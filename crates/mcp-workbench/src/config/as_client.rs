@@ -89,6 +89,7 @@ pub(crate) fn as_client(config: Config, name: &str) -> Result<Config, ClientErro
         Some(toolboxes) => toolboxes.contains(toolbox),
         None => true,
     };
+    // Native mode shows this toolbox and nothing else, so that a client without it would see nothing.
     if let ToolMode::Native(toolbox) = &config.tool_mode
         && !is_its_own(toolbox)
     {

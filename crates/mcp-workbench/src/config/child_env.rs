@@ -146,6 +146,7 @@ impl ChildEnvironment {
         }
         let inherited = self.inherited.iter().cloned();
         let own = self.own.iter();
+        // The last value of a name counts: `env` wins over the `envFile`, and both over what is inherited.
         Ok(inherited
             .chain(
                 from_file

@@ -28,6 +28,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<(String, String)>, (usize, LineFau
     let mut line = 1;
     while !rest.is_empty() {
         let (variable, after) = assignment(rest).map_err(|fault| (line, fault))?;
+        // A quoted value may have several lines.
         line += rest[..rest.len() - after.len()].matches('\n').count();
         variables.extend(variable);
         rest = after;
@@ -53,6 +54,7 @@ fn assignment(text: &str) -> Result<(Option<Variable>, &str), LineFault> {
     if !is_name(name) {
         return Err(LineFault::BadName);
     }
+    // The value is read from the whole text and not from this line, since a quoted one may go on behind it.
     let start = line.len() - content.len() + before.len() + 1;
     let (value, after) = value(&text[start..])?;
     if value.contains('\0') {
@@ -87,6 +89,7 @@ fn quoted(characters: &mut Chars<'_>, quote: char) -> Result<String, LineFault> 
                 Some('r') => value.push('\r'),
                 Some('t') => value.push('\t'),
                 Some(escaped @ ('"' | '\\' | '$')) => value.push(escaped),
+                // Other backslashes stay, such as those of a Windows path.
                 Some(other) => value.extend(['\\', other]),
                 None => return Err(LineFault::UnclosedQuote),
             },
@@ -98,6 +101,7 @@ fn quoted(characters: &mut Chars<'_>, quote: char) -> Result<String, LineFault> 
 
 /// Returns a value without quotes, which ends at the end of the line or at a `#` after white space.
 fn unquoted(line: &str) -> &str {
+    // A `#` inside of a word belongs to it, as in a URL with a fragment.
     let comment = line
         .match_indices('#')
         .find(|(at, _)| line[..*at].ends_with(char::is_whitespace));

@@ -76,6 +76,7 @@ impl Environment {
             self.home.as_ref().map(|home| home.join("Library/Caches"))
         } else {
             set("XDG_CACHE_HOME")
+                // Relative paths in these variables are to be ignored (XDG Base Directory Specification).
                 .filter(|folder| folder.is_absolute())
                 .or_else(|| self.home.as_ref().map(|home| home.join(".cache")))
         };

@@ -116,6 +116,7 @@ impl<'a> Reference<'a> {
         if inside.contains("${") {
             return Err(ReferenceFault::Nested);
         }
+        // The first `:-` counts, so that a default may contain another one.
         let (subject, default) = match inside.split_once(":-") {
             Some((subject, default)) => (subject, Some(default)),
             None => (inside, None),
@@ -127,6 +128,8 @@ impl<'a> Reference<'a> {
                 Some(("file", path)) => Source::File(path),
                 Some(("keyring", name)) => Source::Keyring(name),
                 Some(("env", name)) => Source::Variable(name),
+                // References of other clients, such as `${input:token}`, become names with a colon, which are refused
+                // below.
                 _ => Source::Variable(subject),
             },
         };

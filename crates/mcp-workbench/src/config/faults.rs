@@ -278,6 +278,7 @@ pub enum KeyScope {
 impl Fault {
     pub fn severity(&self) -> Severity {
         match self {
+            // Entries of other MCP clients have keys that mean nothing here, and must work all the same.
             Self::Key(
                 KeyFault::Unknown {
                     scope: KeyScope::Server | KeyScope::OAuth,

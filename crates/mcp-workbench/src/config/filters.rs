@@ -80,6 +80,7 @@ impl ToolFilters {
                 .iter()
                 .any(|entry| entry.effect == effect && entry.glob.matches(tool))
         };
+        // A list of only `!` entries means everything but these. An empty list means nothing.
         let starts_from_all =
             !entries.is_empty() && entries.iter().all(|entry| entry.effect == Effect::TakeAway);
         (starts_from_all || matches(Effect::Offer)) && !matches(Effect::TakeAway)

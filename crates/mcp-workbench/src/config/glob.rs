@@ -50,6 +50,7 @@ impl Glob {
             };
             left = &left[at + part.len()..];
         }
+        // In what the parts before have left, so that no two parts share a character.
         left.ends_with(last.as_str())
     }
 

@@ -287,6 +287,7 @@ fn named_arguments(arguments: &[impl AsRef<str>]) -> Vec<(usize, &str, &str)> {
     let mut found = Vec::new();
     let mut option = "";
     for (index, argument) in arguments.iter().map(AsRef::as_ref).enumerate() {
+        // An option names only the argument that follows it.
         let before = std::mem::take(&mut option);
         match argument.split_once('=') {
             Some((name, value)) if is_option(name) || is_variable(name) => {
@@ -342,10 +343,12 @@ fn has_password(value: &str) -> bool {
         return false;
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    // The last `@`, since a password may contain one that is not encoded.
     let Some((user, _)) = authority.rsplit_once('@') else {
         return false;
     };
     let password = user.split_once(':').map_or("", |(_, password)| password);
+    // Some services take a token in place of the user.
     looks_issued(user) || (!password.is_empty() && !password.contains("${"))
 }
 
@@ -369,6 +372,7 @@ pub(super) fn names_secret(name: &str) -> bool {
     let is_secret = |word: &&str| {
         SECRET_WORDS.contains(word) || SECRET_ENDINGS.iter().any(|end| word.ends_with(end))
     };
+    // The last word says what it is: `TOKEN_FILE` is a file.
     !HARMLESS_ENDINGS.contains(last) && words.iter().any(is_secret)
 }
 

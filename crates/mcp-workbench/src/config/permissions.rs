@@ -56,6 +56,7 @@ impl Permissions {
             RuleTarget::Name(glob) => {
                 !glob.is_everything() && !tools.iter().any(|tool| glob.matches(tool))
             }
+            // Hints can come and go with every version of a server, so a rule about them is no mistake.
             RuleTarget::Hint(_) => false,
         });
         unmatched.map(PermissionRule::written).collect()
@@ -96,6 +97,8 @@ impl PermissionRule {
                     known: WORDS,
                 });
             }
+            // In `toolFilters` it excludes tools. Here a reader could take it for either, and this is about what may
+            // run.
             word if word.starts_with('!') => {
                 return Err(ValueFault::Negated {
                     found: word.to_owned(),

@@ -86,6 +86,7 @@ pub(super) fn resolve(
                 ToolMode::Native(toolbox.written.as_str().into())
             }
             (Some(RawToolMode::Dynamic), _) => ToolMode::Dynamic,
+            // Native mode without a toolbox was reported as an error.
             _ => ToolMode::Proxy,
         },
         attribute_questions: raw.attribute_questions,

@@ -183,6 +183,7 @@ impl Secrets {
 
     /// Adds a value, whatever its variable.
     pub(super) fn add_value(&mut self, value: &str) {
+        // Texts are searched without their line breaks, so that a value is found that a server has wrapped.
         let value = value.replace(['\r', '\n'], "");
         if !is_plain_value(&value) && !self.values.contains(&value) {
             self.values.push(value);
@@ -212,6 +213,7 @@ impl Secrets {
             });
         }
         found.sort_unstable_by_key(|range| (range.start, range.end));
+        // The later range comes first here, and is merged into the one that stays.
         found.dedup_by(|next, kept| {
             let overlaps = next.start < kept.end;
             if overlaps {

@@ -62,6 +62,7 @@ pub(crate) fn not_shared(one: &Server, other: &Server) -> Option<NotShared> {
 
 /// Returns whether everything but the transport is equal. The server's task applies these rules to all of its clients.
 fn has_same_rules(one: &Server, other: &Server) -> bool {
+    // Every field is named, so that a new one does not compile before somebody has decided about it.
     let Server {
         name,
         transport: _,
@@ -102,6 +103,7 @@ fn different_launch(one: &StdioLaunch, other: &StdioLaunch, share: Share) -> Opt
     }
     let counts = |name: &OsStr| match share {
         Share::Auto => !is_terminal_variable(name),
+        // Who writes `machine` or `project` says that the safe set makes no difference to the server.
         Share::Machine | Share::Project | Share::Client => !is_safe(name),
     };
     let names = different_variables(&one.environment, &other.environment, counts);

@@ -119,9 +119,11 @@ fn read(path: &Path) -> Result<String, String> {
     };
     let bytes = plain_file::read(path, MAX_SECRET_BYTES).map_err(failed)?;
     let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned())?;
+    // Neither an argument nor a variable nor a header can contain it.
     if text.contains('\0') {
         return Err("contains a NUL character".into());
     }
+    // Editors and `echo` add one line break. Others may belong to the secret.
     let text = text.strip_suffix('\n').unwrap_or(&text);
     Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }

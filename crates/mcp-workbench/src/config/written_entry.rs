@@ -84,6 +84,7 @@ fn arguments(raw: &RawServer) -> Vec<String> {
     for index in secret_arguments(&outside) {
         let argument = &mut arguments[index];
         *argument = match argument.split_once('=') {
+            // The name of an option such as `--token=…` is no secret.
             Some((name, _)) => format!("{name}={REDACTED}"),
             None => REDACTED.to_owned(),
         };

@@ -16,6 +16,7 @@ pub(super) fn member(key: &str, value: &Value, indent: &str, style: &Style) -> S
 /// Renders the value of such a member.
 pub(super) fn value(value: &Value, indent: &str, style: &Style) -> String {
     match value {
+        // Servers and toolboxes are easier to read on several lines, short ones too.
         Value::Object(members) if !members.is_empty() => object(members, indent, style),
         other => spread(other, indent, style),
     }

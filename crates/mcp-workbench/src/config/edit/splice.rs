@@ -57,6 +57,7 @@ pub(super) fn append(
     };
     let inner_end = object.end() - 1;
     let comma = comma(text, last.end()..inner_end);
+    // The last member shares its line with others or with the brace, so the new one goes there too.
     let Some(indent) = own_line_indent(text, last.start()) else {
         let member = render::short_member(key, value);
         return vec![match comma {
@@ -70,6 +71,7 @@ pub(super) fn append(
     let after = |at: usize| end_of_remarks(text, at..inner_end);
     match comma {
         Some(comma) => vec![Splice::insert(after(comma + 1), format!("{line},"))],
+        // Without a comment, comma and line go to the same place. With one, the comma has to be in front of it.
         None if after(last.end()) == last.end() => {
             vec![Splice::insert(last.end(), format!(",{line}"))]
         }
@@ -174,6 +176,7 @@ impl Member<'_> {
         };
         let end = end_of_remarks(self.text, self.end..self.until);
         let ends_line = self.text[self.space_end(end)..].starts_with(is_break);
+        // Something else follows on the last line of the member, so that the line stays.
         if !ends_line && !self.is_last {
             return self.start..self.space_end(self.end);
         }

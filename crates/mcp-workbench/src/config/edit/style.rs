@@ -32,6 +32,7 @@ impl Style {
     pub(super) fn of(text: &str, value: &Value<'_>) -> Self {
         let mut seen = DetectedStyle::default();
         seen.look_at(text, value);
+        // In a file with several kinds of line breaks the first one decides.
         let first_break = text.find('\n').map(|at| &text[..at]);
         let windows = first_break.is_some_and(|line| line.ends_with('\r'));
         Self {

@@ -71,6 +71,7 @@ impl JsoncText {
                 self.text = splice::apply(&self.text, splices);
                 Ok(())
             }
+            // The object does not exist yet. It is added to its parent, with the new member in it.
             (None, [way @ .., last]) => {
                 let mut object = serde_json::Map::new();
                 object.insert(key.to_owned(), value.clone());
@@ -148,6 +149,7 @@ impl JsoncText {
         path: &[&str],
         read: impl FnOnce(&Object<'_>, &Style) -> T,
     ) -> Result<Option<T>, EditError> {
+        // Parsed again for each change, since every change moves the positions. These files are small.
         let parsed =
             parse_to_ast(&self.text, &CollectOptions::default(), &SYNTAX).map_err(|error| {
                 EditError::Unusable {

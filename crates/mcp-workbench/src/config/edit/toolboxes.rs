@@ -22,6 +22,7 @@ impl ConfigText {
     /// Parses the text of a file. It checks only that the text is an object in JSON with comments.
     pub(crate) fn parse(text: &str) -> Result<Self, EditError> {
         let text = JsoncText::parse(text)?;
+        // Toolboxes that are not an object are reported before anything is changed.
         text.keys(&[TOOLBOXES])?;
         Ok(Self(text))
     }
@@ -140,6 +141,7 @@ impl ConfigText {
     fn disable(&mut self, entry: &[&str]) -> Result<(), EditError> {
         let keys = self.0.keys(entry)?;
         let has = |wanted: &str| keys.iter().any(|key| key == wanted);
+        // An entry with `enabled` is switched by that key, so that it does not say two things.
         if has("enabled") && !has("disabled") {
             return self.0.set(entry, "enabled", &false.into());
         }
@@ -154,6 +156,7 @@ impl ConfigText {
         if !self.0.is_flag(entry, "disabled", true)? {
             return Ok(());
         }
+        // `disable` adds its key at the end. Without a comment behind it, removing the key restores the text.
         if self.0.is_bare_end(entry, "disabled")? {
             self.0.remove(entry, "disabled")?;
             return Ok(());

@@ -81,10 +81,12 @@ fn first_piece(text: &str) -> (Piece, usize) {
         );
     }
     if let Some(comment) = text.strip_prefix("/*") {
+        // The four characters are both ends of the comment.
         let end = comment.find("*/").map(|at| at + 4);
         return (Piece::BlockComment, end.unwrap_or(text.len()));
     }
     let other = |it: char| is_break(it) || it == ',' || it == '/';
+    // A lone `/` cannot occur in a parsed text. It counts as space, since every piece must have a length.
     let end = text.find(other).filter(|end| *end > 0);
     (Piece::Space, end.unwrap_or(text.len()))
 }

@@ -42,6 +42,7 @@ pub(crate) fn write_atomically(file: &Path, text: &str) -> Result<(), WriteError
 /// the content has changed.
 pub(crate) fn replace_unchanged(file: &Path, before: &str, text: &str) -> Result<(), WriteError> {
     write_if(file, text, |target| {
+        // A file that is longer has changed, so that no more needs to be read.
         match plain_file::read(target, before.len() as u64) {
             Ok(now) if now == before.as_bytes() => Ok(()),
             Ok(_) | Err(PlainFileError::TooLarge(_)) => {
@@ -101,6 +102,7 @@ fn failed(file: &Path, source: io::Error) -> WriteError {
 /// Returns the file that a path leads to through all links, whether it exists or not.
 fn follow(file: &Path) -> io::Result<PathBuf> {
     let mut target = file.to_owned();
+    // `fs::canonicalize` fails if the last link leads to a file that does not exist yet.
     for _ in 0..MAX_LINKS {
         match fs::read_link(&target) {
             Ok(next) => target = target.parent().unwrap_or(Path::new("")).join(next),
@@ -136,6 +138,7 @@ impl Draft {
     fn write(&self, text: &str, known: Option<&fs::Metadata>) -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).open(&self.path)?;
         if let Some(known) = known {
+            // The owner first: to change it may remove permissions.
             keep_owner(&file, known);
             file.set_permissions(known.permissions())?;
         }

@@ -119,6 +119,7 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
             "pin" => config.pin = pin(reader, &entry.node),
             "audit" => config.audit = audit(reader, &entry.node),
             "$schema" => {
+                // Read only for its faults: it is for editors, and nothing here uses it.
                 reader.text(&entry.node);
             }
             _ => unknown_key(reader, entry, KeyScope::File, FILE_KEYS),
@@ -318,6 +319,7 @@ pub(super) fn named<T>(
     let mut members = IndexMap::new();
     for entry in reader.entries(node).unwrap_or_default() {
         if let Some(fault) = name_fault(kind, entry.key) {
+            // The value is read all the same, so that its faults are reported at once.
             reader.report(entry.key_start, &entry.node.path, fault);
         }
         if let Some(value) = read(reader, &entry.node) {
@@ -330,6 +332,7 @@ pub(super) fn named<T>(
 fn name_fault(kind: Named, name: &str) -> Option<KeyFault> {
     match kind {
         _ if name.trim().is_empty() => Some(KeyFault::EmptyName { named: kind }),
+        // Anything else can be passed to a program.
         Named::Variable if name.contains(['=', '\0']) => {
             Some(KeyFault::VariableName { name: name.into() })
         }
@@ -387,6 +390,7 @@ pub(in crate::config) fn syntax_fault(error: &ParseError) -> Fault {
         _ => "JSON with comments and trailing commas is expected; look just before this place too",
     };
     let what = error.kind().to_string();
+    // The parser begins its messages with a capital letter, and ours begin with a small one.
     let mut letters = what.chars();
     let first = letters.next().map(|letter| letter.to_ascii_lowercase());
     Fault::Syntax {

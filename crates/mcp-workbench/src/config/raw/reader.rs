@@ -50,6 +50,7 @@ impl<'a> Reader<'a> {
 
     /// Returns the place of a byte of the file.
     pub(super) fn place(&self, at: usize, path: &str) -> SourceLocation {
+        // The first line starts at 0, so that at least one start is not behind the byte.
         let line = self.line_starts.partition_point(|start| *start <= at);
         let start = self.line_starts[line - 1];
         let before = self.text.get(start..at).unwrap_or_default();
@@ -82,6 +83,7 @@ impl<'a> Reader<'a> {
             self.wrong_type(node, "an object");
             return None;
         };
+        // Parsers silently use one of two equal keys, which would hide a mistake.
         let mut first_places = HashMap::new();
         for property in &object.properties {
             let (key, at) = (property.name.as_str(), property.name.start());
@@ -175,6 +177,7 @@ impl<'a> Reader<'a> {
         let fault = match found.parse::<u64>() {
             Ok(value) if (least..=most).contains(&value) => return Some(value),
             Ok(0) => ValueFault::NotPositive { found },
+            // It may also have more digits than fit into 64 bits.
             _ if is_whole => ValueFault::OutOfRange { found, least, most },
             _ => ValueFault::NotPositive { found },
         };

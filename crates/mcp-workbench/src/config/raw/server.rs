@@ -128,6 +128,7 @@ fn command(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawCommand> {
     };
     let line = reader.texts(node)?;
     let Some(program) = line.first() else {
+        // If all items were invalid, that was reported already.
         if array.elements.is_empty() {
             reader.report_value(node, ValueFault::Empty { what: "command" });
         }
@@ -210,6 +211,7 @@ fn share(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawShare> {
 
 fn filters(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<Vec<Text>> {
     let filters = reader.filled_texts(node, "filter")?;
+    // It would exclude nothing.
     for filter in filters.iter().filter(|filter| filter.written == "!") {
         reader.report_text(filter, ValueFault::Empty { what: "filter" });
     }

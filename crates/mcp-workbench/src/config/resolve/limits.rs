@@ -11,6 +11,7 @@ use crate::config::{
 pub(super) fn limits(given: &[Option<&RawLimits>]) -> Limits {
     let first = |key: fn(&RawLimits) -> Option<u64>| {
         let values = given.iter().flatten().filter_map(|it| key(it));
+        // The 0 of a client means no limit. It must not fall back to the limit of the file.
         values.map(NonZeroU64::new).next().flatten()
     };
     let burst = first(|it| it.request_burst);

@@ -28,6 +28,8 @@ impl Resolver<'_> {
             Some(RawOAuth::Details(details)) => {
                 OAuth::On(Box::new(self.oauth_settings(variables, raw, details)))
             }
+            // An entry with its own credentials would be sent others in their place, so sign-in must be turned on
+            // explicitly.
             None if has_credentials(raw, url) => OAuth::Off,
             Some(RawOAuth::Used(true)) | None => OAuth::On(Box::default()),
         }

@@ -56,8 +56,10 @@ impl Resolver<'_> {
     /// Returns the text of a key, or records why it cannot be used.
     fn seal_key(&mut self, text: &Text) -> Option<String> {
         let expanded = self.expanded(&mut EntryVariables::default(), text);
+        // In this order, since a missing key is also a short one.
         let fault = if !expanded.missing.is_empty() {
             SealKeyFault::Missing
+        // A default of a reference is written in the file too.
         } else if expanded.used.is_empty() {
             SealKeyFault::Literal
         } else if self.is_exposed(text) {
@@ -78,6 +80,7 @@ impl Resolver<'_> {
             environment: self.environment,
             folder: &self.folder,
         };
+        // Well formed, because the text could be expanded.
         let mut references = text.written.split("${file:").skip(1);
         references.any(|rest| {
             let path = rest.split('}').next().unwrap_or_default();
@@ -92,6 +95,7 @@ impl Resolver<'_> {
 fn can_others_read(file: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     let is_own = file.uid() == rustix::process::geteuid().as_raw();
+    // Of another owner: nobody else reads it, and the group does not write it.
     let others = if is_own { 0o077 } else { 0o027 };
     file.mode() & others != 0
 }

@@ -50,6 +50,7 @@ impl Notation {
                 (Self::Json, b'\\') => json(&bytes[at..]),
                 _ => None,
             };
+            // A malformed escape stands for itself.
             let escape = escape.unwrap_or(Escape::byte(first, 1));
             let end = at + escape.length;
             for byte in escape.bytes.into_iter().take(escape.count) {
@@ -121,6 +122,7 @@ fn unicode(text: &[u8]) -> Option<Escape> {
     if let Some(character) = char::from_u32(first.into()) {
         return Some(Escape::character(character, 6));
     }
+    // Half of a surrogate pair is not a character.
     let mut characters = char::decode_utf16([first, unit(6)?]);
     let character = characters.next()?.ok()?;
     Some(Escape::character(character, 12))

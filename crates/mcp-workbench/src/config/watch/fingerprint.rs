@@ -42,6 +42,8 @@ impl Fingerprint {
     }
 
     fn of_bytes(bytes: &[u8]) -> Self {
+        // Its keys are constant, unlike those of a `HashMap`, so that processes of one build can compare
+        // fingerprints.
         let mut hasher = DefaultHasher::new();
         hasher.write(bytes);
         Self(Some((bytes.len(), hasher.finish())))

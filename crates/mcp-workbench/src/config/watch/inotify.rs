@@ -45,6 +45,7 @@ impl Inotify {
         let queue = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let mut names: HashMap<i32, HashSet<OsString>> = HashMap::new();
         for place in files.iter().flat_map(|file| path_entries(file)) {
+            // A folder that is watched already has the same number again.
             let folder = add_watch(&queue, &place.folder, WATCHED_EVENTS)?;
             names.entry(folder).or_default().insert(place.name);
         }
@@ -67,6 +68,7 @@ impl Inotify {
             if self.take() {
                 return;
             }
+            // After everything was read. An event that arrives in between makes the descriptor ready again.
             ready.clear_ready();
         }
     }
@@ -84,6 +86,7 @@ impl Inotify {
                     counts |= self.counts(event.wd(), event.events(), name);
                 }
                 Err(Errno::INTR) => {}
+                // Usually `WOULDBLOCK`, which means that the queue is empty.
                 Err(_) => return counts,
             }
         }

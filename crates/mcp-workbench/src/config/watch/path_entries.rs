@@ -49,6 +49,7 @@ pub(super) fn path_entries(path: &Path) -> Vec<FolderEntry> {
                 let target = fs::read_link(&at).unwrap_or_default();
                 at.pop();
                 path_entries.push(entry);
+                // The rest of the path continues where the link leads.
                 for part in parts(&target).into_iter().rev() {
                     left.push_front(part);
                 }
