@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Bound on the waiting while writes keep being added.
 const MAX_PAUSES: usize = 20;
 
-/// The queue of writes.
+/// The writes that wait, and the task that does them.
 pub(crate) struct DeferredWrites {
     tasks: TaskTracker,
     shutdown: Arc<Shutdown>,
@@ -75,6 +75,7 @@ impl DeferredWrites {
             self.quiet().await;
             let writes = {
                 let mut pending = self.pending();
+                // Decided under the lock, so that a write that is added after this starts a new task.
                 pending.has_task = !pending.writes.is_empty();
                 std::mem::take(&mut pending.writes)
             };

@@ -41,7 +41,7 @@ pub(crate) enum SharingScope {
     Everybody,
     /// The clients in one folder with an equal entry.
     Folder(PathBuf),
-    /// One client.
+    /// One client, because the server cannot be shared or has asked back.
     Only(ViewId),
 }
 
@@ -121,6 +121,7 @@ impl Instances {
     pub(super) fn add(&self, server: &ServerHandle, scope: SharingScope, view: ViewId) {
         let mut table = self.table();
         table.retain(|it| it.server.upgrade().is_some());
+        // A server that ends does not remove itself, so the ended ones were removed above.
         table.push(Instance {
             server: WeakServer::of(server),
             scope,
@@ -178,8 +179,10 @@ impl Instances {
         if let Some(instance) = found
             && let Some(first) = instance.users.first()
         {
+            // Ids only grow, so this is the client that connected first.
             instance.scope = SharingScope::Only(*first);
         }
+        // Readers of the counter look at the table.
         drop(table);
         self.reserved.send_modify(|count| *count += 1);
     }

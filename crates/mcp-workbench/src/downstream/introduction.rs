@@ -16,7 +16,6 @@ pub(crate) struct Introduction {
     pub revision: String,
     /// The server's name and version, if it names them.
     pub product: Option<String>,
-    /// The server's instructions.
     pub instructions: Option<String>,
     /// The reason why the instructions are omitted, if they are.
     pub left_out: Option<String>,

@@ -266,6 +266,7 @@ impl Link {
     pub(crate) fn is_mid_oversized(&self) -> bool {
         match self {
             Self::Stdio(link) => link.is_mid_oversized(),
+            // An oversized message ends its own response only, and delays no other.
             Self::Http(_) => false,
         }
     }

@@ -72,7 +72,6 @@ pub(crate) struct ToolList {
     schemas: ParsedSchemas,
     /// Tools that are not offered, with the reasons.
     pub withheld: Vec<Withheld>,
-    /// Notices about the list.
     pub notices: Vec<String>,
     /// The bound of the configuration at which reading the list stopped, with the number of tools that fit.
     pub incomplete: Option<String>,
@@ -110,7 +109,7 @@ impl Default for ToolList {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListRules<'a> {
     pub(crate) filters: &'a ToolFilters,
-    /// The rules about calls.
+    /// The rules that deny calls or need the user's consent.
     pub(crate) permissions: &'a Permissions,
     /// The handling of arguments that are marked as headers.
     pub(crate) marks: HeaderMarks,
@@ -281,6 +280,7 @@ impl ToolList {
         for (index, definition) in snapshot.definitions.iter().enumerate() {
             match check_definition(definition) {
                 Ok(name) if !filters.allows(name.as_str()) => {
+                    // A filter that excludes a tool has matched one.
                     names.insert(name);
                 }
                 Ok(name) if !names.insert(name.clone()) => {
@@ -315,6 +315,7 @@ impl ToolList {
         }
         list.judge(permissions);
         if let Some(pins) = &rules.pins {
+            // Last, because the lock file is only about tools that passed all other rules.
             list.is_enforced = pins.pins.mode(pins.mode) == PinMode::Enforce;
             list.apply(pins.rule(&list));
         }
@@ -360,6 +361,7 @@ impl ToolList {
 
     /// Offers the skills of the server that are valid. They are pinned by their URIs beside the tools.
     fn offer_skills(&mut self, rules: &ListRules<'_>) {
+        // Taken out while the list changes.
         let entries = std::mem::take(&mut self.introduction.declared);
         for entry in entries.iter().flat_map(|it| &it.skills) {
             let entry = RawJson::parse(&entry.clone().into());
@@ -434,6 +436,7 @@ fn check_definition(definition: &RawJson) -> Result<ToolName, String> {
     let members = definition
         .members()
         .ok_or("the definition is not an object")?;
+    // Clients differ in which of two members they read, so a model could see one that was not checked.
     let mut keys = HashSet::new();
     if let Some(doubled) = members.iter().find(|member| !keys.insert(&member.key)) {
         let key = shortened(&doubled.key);

@@ -427,6 +427,7 @@ impl Pool {
 
     /// Ends all servers. Their deadlines count from `since`, the begin of the shutdown.
     pub(crate) async fn shut_down(&self, since: Instant) {
+        // First, so that a server that ends on its own meanwhile gets no later deadline than the others.
         self.context.links.processes.closing_since(since);
         self.context.shutdown.begin(since);
         let pins = Arc::clone(&self.context.pins);
@@ -437,11 +438,13 @@ impl Pool {
                 }
             });
         }
+        // Only a closed tracker becomes done when it is empty.
         self.tasks.close();
         let left = (since + SHUTDOWN_TIMEOUT).saturating_duration_since(Instant::now());
         if timeout(left, self.tasks.wait()).await.is_err() {
             tracing::warn!("timed out stopping some servers");
         }
+        // Also after the time limit: this kills what is left.
         self.context.links.processes.sweep_all().await;
     }
 }

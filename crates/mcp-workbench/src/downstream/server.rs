@@ -71,13 +71,12 @@ pub(crate) struct About {
     pub(crate) open_wait: Mutex<OpenWait>,
     /// Text on its stdout that is not a message.
     pub(crate) stray: StrayText,
-    /// Its starts.
+    /// The number and the time of its starts.
     pub(crate) activity: Mutex<Activity>,
     /// Its last process, from its start on; `None` for a remote server.
     pub(crate) process: Mutex<Option<ProcessView>>,
     /// A number that no other server of this process has, not even an earlier one of the same name.
     pub(crate) number: u64,
-    /// The event stream.
     pub(crate) observed: Arc<Events>,
 }
 
@@ -243,6 +242,7 @@ impl QueuedCall {
         if let Some(hop) = self.hop.take() {
             end_hop(*hop, &answer, self.marks);
         }
+        // An error says nothing about the shape of a success.
         if let (Some(shape), Ok(result), false) = (&self.shape, &answer, self.marks.is_error) {
             shape.offer(result);
         }
@@ -415,11 +415,11 @@ impl ServerHandle {
             return Err(NOT_SENT);
         }
         let answer = answer.await;
+        // The call is over, so a cancel would wake the task for nothing.
         cancel.ticket = None;
         answer.map_err(|_| CallError::Internal)
     }
 
-    /// Returns the event stream.
     pub(crate) fn observed(&self) -> &Arc<Events> {
         &self.about.observed
     }
@@ -435,6 +435,7 @@ impl ServerHandle {
         let mut known = lock(&self.about.entry);
         let before = std::mem::replace(&mut *known, Arc::new(entry));
         let before = Arc::clone(&before.server);
+        // `renew` below takes other locks, and may make a whole list.
         drop(known);
         self.about.cached_list.renew(&now);
         let adaption = EntryChange::new(before, now);

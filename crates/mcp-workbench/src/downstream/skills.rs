@@ -54,6 +54,7 @@ impl Skill {
         let name = text(&frontmatter, "name").ok_or("the frontmatter has no name")?;
         let description = text(&frontmatter, "description");
         let description = description.ok_or("the frontmatter has no description")?;
+        // A client that shows the name and one that shows the URI must mean the same skill.
         if root.rsplit('/').next() != Some(&*name) {
             return Err("the uri of the skill does not end with its name".to_owned());
         }

@@ -21,7 +21,6 @@ pub(crate) struct ServerSnapshot {
     pub(crate) introduction: Introduction,
     /// The definitions of its tools, unchanged.
     pub(crate) definitions: Vec<RawJson>,
-    /// Notices about the list.
     pub(crate) notices: Vec<String>,
     /// The bound at which reading the list stopped, with the number of tools that fit.
     pub(crate) incomplete: Option<String>,
@@ -59,6 +58,8 @@ impl ServerSnapshot {
             .member("head", &head)
             .raw("hints", &hints)
             .finish();
+        // The definitions are appended to the text of the head. As members of a JSON value they would be copied
+        // twice.
         let head = head
             .as_bytes()
             .strip_suffix(b"}")

@@ -181,6 +181,7 @@ impl StdioLink {
                     self.over_soon();
                 }
                 written = self.writer.write_some(), if writes => {
+                    // Each write that succeeds shows that the process reads, so the deadline starts again.
                     let waits = !self.writer.outbox().is_empty();
                     self.stalls_at = waits.then(|| Instant::now() + WRITE_TIMEOUT);
                     if written.is_err() {
@@ -197,6 +198,7 @@ impl StdioLink {
                     }
                 },
                 () = sleep_until(self.over_at), if self.over_at.is_some() => {
+                    // The output has ended and the process runs on. It cannot answer any more, so it counts as ended.
                     self.exit.get_or_insert(Exit::Closed);
                     if !self.output_ended {
                         // Output that was written before the exit counts, however late it is read.
@@ -343,6 +345,7 @@ impl StderrTail {
     }
 
     async fn finished_tail(&mut self) -> Vec<String> {
+        // The reason for an exit is often still in the pipe. A grandchild may hold the pipe open for much longer.
         let _ = tokio::time::timeout(STDERR_TIMEOUT, &mut self.reading).await;
         let lines = lock(&self.lines);
         lines.iter().cloned().collect()

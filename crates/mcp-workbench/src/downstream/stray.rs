@@ -19,6 +19,7 @@ impl StrayText {
         let text = text.trim();
         if !text.is_empty() {
             self.0
+                // Redacted before it is cut, because half a secret would not be recognised.
                 .get_or_init(|| secrets.redact(text).chars().take(MAX_CHARACTERS).collect());
         }
     }

@@ -115,6 +115,7 @@ impl ToolCache {
         if server.is_per_user() {
             return Ok(());
         }
+        // A server may repeat a credential of its entry in a description, and the cache is a file.
         let mut secrets = secrets.clone();
         secrets.merge(&server.literal_credentials());
         let subject = Subject::Launch { server, grant };

@@ -119,9 +119,11 @@ impl AskingServer {
         let mut has_message = false;
         for message in values_named(params, "message") {
             if message.kind() != Kind::String {
+                // Without the line the user would not see who asks.
                 return Err(NotRelayed::Message);
             }
             has_message = true;
+            // Behind the opening quote, so that nothing of the server comes before the line.
             insertions.push(whole.insertion(&message, 1, line.clone()));
         }
         if !has_message {

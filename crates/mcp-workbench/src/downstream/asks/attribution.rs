@@ -79,6 +79,7 @@ pub(crate) fn addressee(
     can_answer: impl Fn(&Arc<dyn ClientHandle>) -> bool,
 ) -> Option<Addressee> {
     let asker = Asker::of(at_work, cancelled_calls, now)?;
+    // If all clients have an open question, one of the calls asks a second one.
     let all_are_asked = at_work.iter().all(|it| it.is_asked);
     let mut likely = at_work.iter().filter(|it| all_are_asked || !it.is_asked);
     let first = likely.clone().next()?;

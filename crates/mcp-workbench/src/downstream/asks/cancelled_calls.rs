@@ -26,7 +26,6 @@ struct CancelledCall {
 }
 
 impl CancelledCalls {
-    /// Records a cancelled call.
     pub(crate) fn note(&mut self, id: u64, call: &PendingCall, now: Instant) {
         let client = &call.queued.call.context.client;
         self.insert(id, client.id(), client.principal(), now);
@@ -61,6 +60,7 @@ impl CancelledCalls {
     fn recent(&self, now: Instant) -> impl Iterator<Item = &CancelledCall> {
         self.calls
             .values()
+            // Old calls are removed only when another one is recorded, so their age counts here too.
             .filter(move |call| now < call.at + MAX_AGE)
     }
 }

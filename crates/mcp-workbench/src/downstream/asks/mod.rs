@@ -130,12 +130,14 @@ impl Asks {
         if let (Some(Question::Roots), Some(roots)) = (question, &self.roots) {
             return Some(wire::result(&request.id, roots));
         }
+        // A question that nobody can answer counts as well: it shows that clients must not share this server.
         self.has_asked |= question.is_some();
         let willing = addressee.filter(|it| {
             question
                 .is_some_and(|question| is_willing(&it.client, question, request.params.as_ref()))
         });
         let (Some(question), Some(Addressee { client, asker })) = (question, willing) else {
+            // The error of a client that lacks the capability. Servers expect it and continue without an answer.
             let message = format!("Method not found: {}", request.method);
             return Some(wire::error(
                 Some(&request.id),
@@ -196,6 +198,7 @@ impl Asks {
             };
             // A withdrawn question gets no answer.
             let Ok((id, answer)) = done else { continue };
+            // The server cancelled the question at the moment at which the answer arrived.
             let Some(open) = self.by_id.remove(&id) else {
                 continue;
             };

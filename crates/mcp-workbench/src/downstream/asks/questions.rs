@@ -38,6 +38,7 @@ impl Answerer<'_> {
     /// Asks all questions and waits for all answers. Returns them by the keys of the questions. Dropping the future
     /// withdraws the questions.
     pub(crate) async fn ask(&self, requests: &[InputRequest]) -> Result<RawJson, CallError> {
+        // All are checked before the first is asked, so that nobody answers one question in vain.
         let questions = self.questions(requests)?;
         let mut answers: Vec<Option<RawJson>> = vec![None; requests.len()];
         let mut asked = JoinSet::new();
@@ -54,6 +55,7 @@ impl Answerer<'_> {
         while let Some(answered) = asked.join_next().await {
             let (index, answer) = answered.map_err(|_| CallError::Internal)?;
             let Some(Answer::Result(result)) = answer else {
+                // Returning drops `asked`, which withdraws the other questions.
                 let question = questions[index].method();
                 return Err(CallError::Unanswered { question });
             };

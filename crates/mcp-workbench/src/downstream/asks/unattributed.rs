@@ -113,6 +113,7 @@ fn close_question(session: &mut Session, asker: Option<Asker>) {
 fn addressee(session: &Session, request: &Request, origin: Origin) -> Option<Addressee> {
     let has_one_user =
         matches!(&session.users, Users::One(client) if client.own_era() == Era::Legacy);
+    // On the stream of a request the server has named the call.
     if has_one_user || origin != Origin::Connection {
         return session.meant_client(origin).map(Addressee::certain);
     }
@@ -142,6 +143,7 @@ pub(crate) fn release(session: &mut Session) {
     }
     for question in std::mem::take(&mut session.unattributed.waiting) {
         let is_clear = addressee(session, &question.request, Origin::Connection).is_some();
+        // A question that nobody can answer any more is taken too, which refuses it at once.
         if is_clear || !may_be_attributed_later(session, &question.request, Origin::Connection) {
             take_question(session, question.request, Origin::Connection);
         } else {

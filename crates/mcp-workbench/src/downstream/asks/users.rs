@@ -29,6 +29,7 @@ impl Users {
     pub(crate) fn full_client(&self) -> Option<Arc<dyn ClientHandle>> {
         match self {
             Self::One(client) if client.is_full() => Some(Arc::clone(client)),
+            // With several clients, one that does not read must not hold up the others.
             _ => None,
         }
     }

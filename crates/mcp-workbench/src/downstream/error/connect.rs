@@ -183,6 +183,8 @@ impl ConnectError {
 
     /// Returns true if the error counts as a failed start, which limits how soon the next one may follow.
     pub(crate) fn is_failed_start(&self) -> bool {
+        // The pause between starts is for servers that fail. These errors are about the entry, the user or the
+        // workbench, and what they lack may be there at any moment.
         let refused = matches!(self, Self::Http { fault } if fault.is_about_access());
         !refused
             && !matches!(

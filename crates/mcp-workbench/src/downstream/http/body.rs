@@ -35,6 +35,8 @@ impl Default for SendState {
 impl SendState {
     /// Returns the known effects of the request, if no response arrives.
     pub(super) fn outcome(&self) -> Outcome {
+        // One thread runs all tasks, so nothing has to be ordered. The value is atomic only because tasks must be
+        // `Send`.
         match self.0.load(Ordering::Relaxed) {
             BEGUN => Outcome::Unknown,
             REJECTED => Outcome::Rejected,
@@ -177,6 +179,7 @@ impl Body for RequestBody {
             .iter_mut()
             .find(|part| !part.is_empty())
             .map(std::mem::take);
+        // Recorded with the last part: hyper knows the length and does not ask again.
         if self.is_end_stream() {
             self.watcher.set_body_sent();
         }

@@ -103,6 +103,7 @@ impl Client {
     /// Returns the form of an address in requests; `None` if it has none.
     pub(super) fn target(&self, url: Url) -> Option<Target> {
         let path = &url[Position::BeforePath..Position::AfterQuery];
+        // A proxy that forwards requests needs the whole address in each of them.
         let uri = if self.connector.is_forwarded() {
             Uri::try_from(format!("{}{path}", url.origin().ascii_serialization()))
         } else {
@@ -127,6 +128,7 @@ impl Client {
     ) -> Result<Response, SendError> {
         loop {
             let kept = self.take_idle();
+            // Under TLS a failed write does not tell how much of it has reached the server.
             let is_repeatable = kept.is_some() && !self.connector.is_encrypted();
             let mut connection = match kept {
                 Some(connection) => connection,
@@ -155,6 +157,7 @@ impl Client {
     /// Closes connections that stay idle for too long, as long as the future runs.
     pub(super) async fn end_idle(self: Arc<Self>) {
         loop {
+            // One timer for all connections, and none while no connection is idle.
             self.has_idle.notified().await;
             while !self.idle().is_empty() {
                 sleep(IDLE_TIMEOUT).await;
@@ -171,6 +174,7 @@ impl Client {
 
     fn take_idle(&self) -> Option<HttpConnection> {
         let mut idle = self.idle();
+        // The server is least likely to have closed the one that was used last.
         while let Some(mut connection) = idle.pop() {
             if is_fresh(&connection) && connection.is_ready() {
                 return Some(connection);

@@ -90,7 +90,10 @@ pub(super) async fn post(
     } = outgoing;
     let mut token = RequestToken::begin(peer).await;
     let mut redirects = 0;
+    // A request with a replaced token does not count. It ends as well, because a request replaces its token only
+    // once.
     while redirects <= MAX_REDIRECTS {
+        // In each turn, because the token that replaces a refused one may be that of another account.
         if grant.is_some_and(|grant| peer.grant() != *grant) {
             peer.tell(PeerEvent::AccountChanged).await;
             let (fault, outcome) = (HttpFault::AccountChanged, sending.outcome());

@@ -129,6 +129,7 @@ pub(super) fn redirection(response: &Response, secrets: &Secrets) -> Result<Url,
     let status = response.status();
     let here = response.url();
     let target = text_of(response, &LOCATION).and_then(|target| here.join(target).ok());
+    // Any other redirect turns a POST into a GET.
     let keeps_method = matches!(
         status,
         StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
@@ -180,6 +181,7 @@ fn is_about_session(status: u16, message: Option<&Message>) -> bool {
 /// Returns the possible effects of a request with this error status.
 fn outcome_of(status: StatusCode) -> Outcome {
     match status.as_u16() {
+        // A server sends these instead of running a request. Every other status may come from the middle of a call.
         300..=399
         | 400
         | 401

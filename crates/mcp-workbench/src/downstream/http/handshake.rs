@@ -43,6 +43,7 @@ pub(super) async fn renew(peer: Arc<Peer>, initialize: Frame, generation: u64) {
             tracing::info!("the server lost the session; reconnected with a new one");
             peer.stage
                 .send_replace(HandshakeStage::Open(agreed.clone()));
+            // Before `Open`: the server's task must know of the new session before messages of its stream arrive.
             peer.tell(PeerEvent::Renewed(said)).await;
             peer.tell(PeerEvent::Open(agreed)).await;
         }

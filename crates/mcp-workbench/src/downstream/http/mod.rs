@@ -249,6 +249,7 @@ impl HttpLink {
         loop {
             let event = tokio::select! {
                 biased;
+                // A response that has arrived counts, even if its deadline has passed meanwhile.
                 event = self.events.recv() => event,
                 overdue = self.running.overdue() => return overdue,
             };
@@ -270,6 +271,7 @@ impl HttpLink {
                 PeerEvent::Open(agreed) => {
                     let listening = listen::listen(Arc::clone(&self.peer), agreed);
                     let listening = self.tasks.spawn(listening);
+                    // The stream of the lost session would only fail.
                     if let Some(before) = self.listening.replace(listening) {
                         before.abort();
                     }
@@ -304,6 +306,7 @@ impl HttpLink {
             return false;
         };
         self.generation = lost + 1;
+        // From here on requests wait for the new session.
         self.peer.stage.send_replace(HandshakeStage::Opening(None));
         let renewal = handshake::renew(Arc::clone(&self.peer), initialize, self.generation);
         self.tasks.spawn(renewal);
@@ -318,6 +321,7 @@ impl HttpLink {
 impl Drop for HttpLink {
     /// Dropping the link ends all of its tasks and deletes the session at the server.
     fn drop(&mut self) {
+        // `requests` is a tracker, and does not end its tasks when it is dropped.
         self.running.abort_all();
         let agreed = self.peer.agreed_so_far();
         let Route::Streamable(target) = self.peer.route.borrow().clone() else {

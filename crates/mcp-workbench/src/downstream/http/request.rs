@@ -409,6 +409,7 @@ impl RequestTask {
 
     /// Returns true if the server answered the request with a JSON-RPC response in spite of its error status.
     fn is_answer_despite(&self, setback: &Setback, message: &Message) -> bool {
+        // The other statuses may pass, and are retried where the request allows it.
         let plain = matches!(setback.fault, HttpFault::Status { status, .. } if status < 500 && status != 429);
         // A probe that is refused with an error that is not modern is followed by the legacy era.
         let counts = match self.kind {

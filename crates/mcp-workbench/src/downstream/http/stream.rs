@@ -133,6 +133,7 @@ impl<'a> ResumableStream<'a> {
     /// Requests the rest of the stream, a few times.
     async fn resume(&mut self) -> Result<(), HttpFault> {
         self.position.advance(&self.stream);
+        // Without the id of an event there is no position to resume from.
         let (Some(agreed), Some(last_id)) = (self.agreed, &self.position.last_id) else {
             return Err(HttpFault::StreamEnded);
         };

@@ -97,6 +97,7 @@ impl WatchedStream {
         context: &mut Context<'_>,
         write: impl FnOnce(Pin<&mut Box<dyn Stream>>, &mut Context<'_>) -> Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
+        // hyper has to believe that the rest was written too, or it would not read on.
         if self.failure.is_some() {
             return Poll::Ready(Ok(length));
         }
@@ -168,6 +169,7 @@ impl AsyncWrite for WatchedStream {
         if self.failure.is_none() {
             ready!(Pin::new(&mut self.stream).poll_flush(context))?;
         }
+        // The bytes count as waiting until they have left, not only until hyper has taken them.
         self.watcher.flushed();
         Poll::Ready(Ok(()))
     }

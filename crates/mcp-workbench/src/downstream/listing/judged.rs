@@ -65,6 +65,7 @@ impl ToolList {
         let withheld = self
             .withheld
             .iter()
+            // `deny` adds those that the new rules deny.
             .filter(|it| it.cause != Cause::NotPermitted);
         let mut list = Self {
             withheld: withheld.cloned().collect(),
@@ -84,6 +85,7 @@ impl ToolList {
             });
         }
         list.judge(&server.permissions);
+        // Denied tools have no definition here. They are judged by the annotations that the server gave them before.
         for name in self.denied.keys() {
             let hints = self.said.get(name).unwrap_or(Hints::WORST);
             if let Verdict::Deny(reason) = verdict(&server.permissions, name.as_str(), hints) {

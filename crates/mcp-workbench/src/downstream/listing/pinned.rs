@@ -143,6 +143,7 @@ impl ToolList {
         self.tools
             .retain(|tool| !denied.contains(tool.name.as_str()));
         self.skills.retain(|skill| !denied.contains(&*skill.uri));
+        // `retain` has moved the tools.
         let names = self.tools.iter().enumerate();
         self.by_name = names.map(|(at, tool)| (tool.name.clone(), at)).collect();
         for (tool, reason) in ruling.denied {

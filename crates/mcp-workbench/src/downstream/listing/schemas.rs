@@ -26,6 +26,7 @@ impl ToolList {
         if let Some(parsed) = lock(&self.schemas.0).get(tool) {
             return Some(Arc::clone(parsed));
         }
+        // Parsed without the lock. At worst two callers parse the same schema.
         let parsed = Arc::new(parse(definition)?);
         let mut schemas = lock(&self.schemas.0);
         if schemas.len() >= MAX_SCHEMAS {

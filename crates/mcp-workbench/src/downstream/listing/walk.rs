@@ -127,6 +127,8 @@ impl ListWalk {
                 used <= room
             });
             let fitting = fitting.count();
+            // A page has more than its items, so all of them may fit even if the page does not. Then only the pages
+            // after it are too much.
             if fitting < items.len() || has_next {
                 exceeded = Some(format!(
                     "the list is larger than maxToolListBytes ({bytes})"

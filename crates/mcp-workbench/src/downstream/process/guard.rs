@@ -87,6 +87,7 @@ impl Guard {
 pub(crate) fn run(marker: &str) {
     let mut groups = HashSet::new();
     for line in io::stdin().lock().lines().map_while(Result::ok) {
+        // Without this line the end of stdin means that the workbench was killed.
         if line == DISMISSED {
             return;
         }
@@ -116,6 +117,7 @@ fn end_all(marker: &str, groups: &HashSet<i32>) {
         if quiet_looks == QUIET_ROUNDS {
             return;
         }
+        // Most servers exit by themselves when their stdin ends, or after SIGTERM.
         if began.elapsed() >= GRACE_PERIOD {
             left.iter().for_each(HeldProcess::kill);
         } else if !left.is_empty() && !std::mem::replace(&mut asked, true) {

@@ -72,6 +72,7 @@ impl ProcessTable {
     }
 
     pub(super) fn spawn(self: &Arc<Self>, mut command: Command) -> io::Result<Spawned> {
+        // Before the first child exists, or its exit could be missed.
         self.prepare()?;
         let marker = {
             let mut state = self.state();
@@ -153,6 +154,7 @@ impl ProcessTable {
         self.sweep(None).await;
         let (guard, all_ended) = {
             let mut state = self.state();
+            // The guard itself is one of them.
             (state.guard.take(), state.known.len() <= 1)
         };
         let Some(mut guard) = guard else { return };
@@ -258,6 +260,7 @@ impl ProcessTable {
             .into_iter()
             .filter(|pid| !state.known.contains(pid));
         strangers
+            // One that has exited is only reaped: there is nothing left to kill.
             .filter(|pid| !reap(*pid))
             .filter_map(HeldProcess::hold)
             .filter(|found| marker.is_none_or(|marker| found.carries(marker)))
@@ -339,6 +342,7 @@ impl Process {
     /// Kills the group and everything that left it, and reaps the leader.
     pub(super) async fn kill_tree(mut self) {
         let _ = kill_process_group(self.pid, Signal::KILL);
+        // A process in an uninterruptible system call does not exit, and must not hold up the shutdown.
         let _ = tokio::time::timeout(SWEEP_PAUSE * MAX_SWEEP_ROUNDS, self.exited()).await;
         // Processes that the leader started become our children only after it has exited.
         self.table.sweep(Some(&self.marker)).await;

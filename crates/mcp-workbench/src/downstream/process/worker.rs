@@ -91,6 +91,7 @@ impl Worker {
             };
             let most = u64::try_from(run.max_output_bytes).unwrap_or(u64::MAX);
             let mut stdout = stdout.take(most);
+            // Both at once: a worker that writes before it has read everything would block on a full pipe.
             let ((), _) = tokio::join!(write, stdout.read_to_end(&mut output));
         }
         let exit = match &mut self.process {

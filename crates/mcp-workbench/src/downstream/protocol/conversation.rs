@@ -105,6 +105,7 @@ impl Conversation<'_> {
                 Some((id, response.answer))
             }
             Message::Request(request) => {
+                // In the modern era a server has no requests of its own, and gets no response to one.
                 if self.dialect.era == Era::Legacy {
                     let addressee = self.client.map(Addressee::certain);
                     answer_server(request, addressee.as_ref(), &mut self.asks, &mut self.link);

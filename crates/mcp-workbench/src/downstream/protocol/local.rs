@@ -38,10 +38,13 @@ impl LocalRequest {
     /// Answers a request that is not sent to the server.
     pub(crate) fn take(self, session: &mut Session, call: Box<QueuedCall>) {
         match self {
+            // Every later request carries the level.
             Self::LogLevel => {}
             Self::Subscription if session.subscription.announced().subscriptions => {
                 let before = session.calls.resubscriptions().subscribed();
                 session.calls.resubscriptions().note(&call.call.request);
+                // A second client may want the same resource, and to subscribe again would interrupt the reports for
+                // everybody.
                 if session.calls.resubscriptions().subscribed() != before {
                     session.listen();
                 }

@@ -75,7 +75,9 @@ pub(crate) fn take_refusal(session: &mut Session, answer: &Answer, status: &watc
             // The headers of calls come from the tool list, so the list is outdated.
             session.announce_change(status);
         }
+        // A legacy server at the same address would refuse the call too.
         Era::Modern if !is_modern_code(error) => check_protocol(session),
+        // Only modern servers have these codes, so no further check is needed.
         Era::Legacy if session.link.is_remote() && misses_the_era(error) => {
             session.protocol_check.known = ProtocolState::Changed;
         }
@@ -83,7 +85,6 @@ pub(crate) fn take_refusal(session: &mut Session, answer: &Answer, status: &watc
     }
 }
 
-/// Handles a failed request.
 pub(crate) fn take_failure(
     session: &mut Session,
     id: u64,

@@ -58,6 +58,7 @@ async fn follow_rounds(
             call, answer, by, ..
         } = answered;
         let result = match answer {
+            // First, so that each question names its server, whichever of the steps below passes it on.
             Ok(result) => asking(server).result(&result)?,
             Err(error) => return with_addresses(server, &call, error, by),
         };

@@ -154,6 +154,7 @@ impl Follower<'_> {
             return Ok(());
         };
         let mut fresh = wanted.requests;
+        // A task repeats its questions in every status until it has processed the answers.
         fresh.retain(|request| !self.asked.contains(&request.key));
         if fresh.is_empty() {
             return Ok(());

@@ -253,6 +253,7 @@ impl Calls {
 
     /// Cancels the call of a caller that stopped waiting.
     pub(crate) fn cancel(&mut self, ticket: CallTicket, link: &mut Link) {
+        // A call is either queued or pending, and the ticket does not tell which.
         self.queue.cancel(ticket);
         if let Some((id, call)) = self.pending.remove_call(ticket) {
             let outcome = withdraw(id, call.frame, "the caller cancelled", link);

@@ -94,6 +94,7 @@ impl FairQueue {
         &mut self,
         may_send: impl Fn(&QueuedCall) -> bool,
     ) -> Option<Box<QueuedCall>> {
+        // A principal that may not send now keeps its turn: its lane stays in front.
         let lane = self.lanes.iter().position(|lane| {
             let first = lane.calls.front();
             first.is_some_and(|call| may_send(&call.queued))
@@ -152,6 +153,7 @@ impl FairQueue {
     }
 
     fn find(&self, matches: impl Fn(&WaitingCall) -> bool) -> Option<(usize, usize)> {
+        // At most 256 calls, and only for cancels and timeouts: an index would cost every call that waits.
         let mut lanes = self.lanes.iter().enumerate();
         lanes.find_map(|(index, lane)| Some((index, lane.calls.iter().position(&matches)?)))
     }

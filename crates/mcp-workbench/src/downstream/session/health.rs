@@ -62,6 +62,7 @@ impl Health {
     /// Records timeouts of calls. Returns true if the server must get a ping.
     pub(crate) fn timed_out(&mut self, calls: usize, now: Instant) -> bool {
         self.timeouts += calls;
+        // One ping at a time: another one would move the deadline, and a server that is stuck would never be stopped.
         let ask = self.timeouts >= TIMEOUTS_BEFORE_PING && self.ping_until.is_none();
         if ask {
             self.ping_until = Some(now + PING_TIMEOUT);

@@ -19,7 +19,6 @@ use crate::{
     wire::FrameTicket,
 };
 
-/// An unanswered request.
 pub(crate) enum PendingRequest {
     Call(PendingCall),
     /// A page of the tool list.
@@ -73,7 +72,6 @@ impl Pending {
         self.times = times;
     }
 
-    /// Returns an unused id.
     pub(crate) fn fresh_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id - 1
@@ -151,6 +149,7 @@ impl Pending {
 
     /// Removes the call of a caller.
     pub(crate) fn remove_call(&mut self, ticket: CallTicket) -> Option<(u64, PendingCall)> {
+        // Cancels are rare and at most 64 calls are pending, so no second index by ticket is kept.
         let id = self
             .calls_by_id()
             .find(|(_, call)| call.queued.ticket == ticket)?
@@ -166,6 +165,8 @@ impl Pending {
         let Some(PendingRequest::Call(call)) = self.asked.get_mut(&id) else {
             return None;
         };
+        // `next_expiry` may now be too early, which costs one look for nothing. Correcting it would cost a scan of
+        // all calls for each report.
         call.silent_until = Instant::now() + self.times.call;
         Some(call)
     }
@@ -195,6 +196,7 @@ impl Pending {
                 call.silent_until = silent_until;
             }
         }
+        // While the question was open, the next check may have moved to the end of a call. That is too late now.
         self.next_expiry = self.earliest_expiry();
     }
 

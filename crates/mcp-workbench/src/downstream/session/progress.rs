@@ -39,6 +39,7 @@ impl ProgressGate {
             return None;
         }
         self.credit -= 1;
+        // It is older than this one, and progress must not go backwards.
         self.held = None;
         Some(report)
     }
@@ -66,6 +67,7 @@ impl ProgressGate {
         let pauses = u32::try_from(pauses).unwrap_or(u32::MAX);
         if pauses > 0 {
             self.credit = self.credit.saturating_add(pauses).min(BURST);
+            // The rest of an unfinished pause is lost, so that the limit only becomes a little stricter.
             self.credited_at = now;
         }
     }

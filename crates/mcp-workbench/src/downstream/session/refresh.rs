@@ -119,11 +119,13 @@ impl Refresh {
         // A server that announces changes all the time is listed once per pause.
         let earliest = self.began.map_or(now, |began| began + PAUSE);
         self.is_outdated = true;
+        // An earlier time stays: a call may already wait for that reading.
         self.due.get_or_insert(earliest.max(now));
     }
 
     /// Begins the next reading at once: a call waits for it, so the pause between readings would only delay the call.
     pub(crate) fn list_now(&mut self, now: Instant) {
+        // A reading that runs ends first, and its outcome decides if another one is needed.
         if self.is_outdated && !self.is_reading() {
             self.due = Some(now);
         }
@@ -256,6 +258,7 @@ impl Refresh {
             make_list,
             keep,
         } = reading;
+        // The last page is checked together with all pages before it.
         let bytes = walk.bytes() + page.as_bytes().len();
         let page = page.clone();
         // Thousands of definitions take milliseconds to check, which would hold up all other servers.
@@ -334,6 +337,7 @@ impl Refresh {
         status.send_modify(|status| status.stale = is_outdated);
         let tools = status.borrow().tools.clone().unwrap_or_default();
         for reply in self.waiting.drain(..) {
+            // A caller that is gone needs no list.
             let _ = reply.send(Ok(Arc::clone(&tools)));
         }
     }

@@ -199,6 +199,7 @@ impl AnswerCallback {
 impl Drop for AnswerCallback {
     fn drop(&mut self) {
         if let Some(then) = self.0.take() {
+            // A panic or a bug in the task of the server must not leave the caller without an answer.
             then(CallEnd::Dropped);
         }
     }

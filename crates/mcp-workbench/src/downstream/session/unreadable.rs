@@ -29,6 +29,7 @@ pub(crate) fn take_oversized(session: &mut Session, head: &Bytes) {
 pub(crate) fn fail_oversized(session: &mut Session, id: Option<&RequestId>) -> bool {
     let id = match id {
         Some(id) => id.as_u64(),
+        // With one pending call it can be the answer to no other.
         None => session.calls.only_one(),
     };
     let error = CallError::TooLarge {

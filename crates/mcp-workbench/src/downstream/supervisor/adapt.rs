@@ -108,6 +108,7 @@ fn recheck(session: &mut Session, status: &watch::Sender<Status>) {
     status.send_modify(|status| {
         status.tools = status.tools.as_ref().map(|tools| tools.ruled(&rules));
     });
+    // The lock file may have changed for other servers only, and then nothing is new.
     if let (Some(before), Some(tools)) = (before, session.calls.listed())
         && unapproved(&before) != unapproved(&tools)
     {

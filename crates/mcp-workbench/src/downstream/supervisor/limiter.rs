@@ -47,7 +47,6 @@ impl StartLimiter {
         }
     }
 
-    /// Records a failed start.
     pub(crate) fn failed(&mut self, now: Instant) {
         let was_open = self.open_until.is_some();
         self.in_a_row += 1;
@@ -60,15 +59,16 @@ impl StartLimiter {
                 .failures
                 .front()
                 .is_some_and(|oldest| now - *oldest < WINDOW);
+        // After an open breaker one start is tried. If that one fails, the breaker opens again at once.
         self.open_until = (was_open || recent).then_some(now + WINDOW);
     }
 
-    /// Records a successful start.
     pub(crate) fn succeeded(&mut self) {
         *self = Self::default();
     }
 
     fn pause(&self) -> Duration {
+        // The maximum is reached after 7 doublings; more than 31 would overflow.
         let doublings = self.in_a_row.saturating_sub(1).min(16);
         (FIRST_PAUSE * 2_u32.pow(doublings)).min(MAX_PAUSE)
     }

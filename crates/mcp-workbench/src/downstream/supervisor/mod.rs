@@ -64,7 +64,6 @@ pub(crate) struct SupervisorContext {
     pub(crate) shutdown: Arc<Shutdown>,
     /// The channel for events that concern all clients.
     pub(crate) events: broadcast::Sender<ServerEvent>,
-    /// The event stream.
     pub(crate) observed: Arc<Events>,
     pub(crate) tool_cache: Arc<ToolCache>,
     /// Seals task names.
@@ -152,6 +151,7 @@ impl Supervisor {
                 NextAction::Refuse(error) => self.waiting.refuse(&Arc::new(error)),
             }
         }
+        // From here on no command can be added, so the loop takes all of them and none waits for ever.
         self.commands.close();
         while let Ok(command) = self.commands.try_recv() {
             self.waiting.add(command);
@@ -185,6 +185,8 @@ impl Supervisor {
     }
 
     fn take(&mut self, command: Command) {
+        // The change itself is applied at the next start. But the tools of a server that rests are shown and
+        // searched.
         let is_outdated = match &command {
             Command::Adapt(adaption) => adaption.narrow(&self.status),
             Command::Recheck => true,
@@ -310,6 +312,7 @@ impl Supervisor {
         if let Some(adaption) = self.adapted.take() {
             adapt::adapt(&mut session, &adaption, &self.status);
         }
+        // After the change, so that no call is checked against the earlier entry.
         for call in self.waiting.calls.drain(..) {
             session.take_call(call);
         }
@@ -480,10 +483,12 @@ async fn end_session(mut session: Session, end: SessionEnd) -> WaitingCommands {
             tracing::info!("stopped by a command");
             session.end(|outcome| CallError::Stopped { outcome })
         }
+        // The last handle is gone, and every caller has one.
         SessionEnd::Retired => {
             tracing::info!("stopped because its configuration changed");
             session.end(|_| CallError::Internal)
         }
+        // The session waited until no call was left.
         SessionEnd::Replaced => {
             tracing::info!("protocol version changed; reconnecting");
             session.end(|_| CallError::Internal)

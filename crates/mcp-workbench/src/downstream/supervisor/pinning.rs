@@ -48,6 +48,7 @@ impl Pinning {
         let reusable = is_wanted.then(|| ReusableDigests::of(mode));
         let inspection = Inspection::begin(&server, reusable, context);
         let cached = match inspection.cached {
+            // A reader that failed has logged the reason. Without a record the start only takes longer.
             Some(cached) => cached.await.unwrap_or_default(),
             None => CacheLookup::default(),
         };
@@ -123,6 +124,7 @@ impl Inspection {
         let inspected = Arc::clone(&server);
         let inspector = Arc::clone(&pins);
         let inspect = move || {
+            // The record comes first, because the start waits for it. To read a large program takes longer.
             let (key, record) = cache.read(&server);
             // The receiver is gone if the start was cancelled.
             let _ = sender.send(CacheLookup {

@@ -328,6 +328,7 @@ impl<'a> Start<'a> {
         }
         let snapshot = walk.into_snapshot(met.era, introduction);
         let mut secrets = conversation.link.secrets().into_owned();
+        // A definition may repeat a credential of its server, and pins are written to a file.
         secrets.merge(&self.server.literal_credentials());
         let pins = self
             .pinning

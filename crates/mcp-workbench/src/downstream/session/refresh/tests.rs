@@ -70,7 +70,6 @@ fn known(status: &watch::Sender<Status>) -> Arc<ToolList> {
     status.borrow().tools.clone().unwrap()
 }
 
-/// Begins a reading.
 fn begun(refresh: &mut Refresh) -> Instant {
     refresh.announce();
     let now = Instant::now() + PAUSE;
