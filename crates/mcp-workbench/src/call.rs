@@ -31,7 +31,7 @@ pub(crate) enum CallRequest {
     /// A request that is relayed with its parameters unchanged.
     Relayed {
         method: &'static str,
-        /// The parameters, an object.
+        /// The parameters as the caller wrote them; always an object.
         params: RawJson,
     },
 }
@@ -134,6 +134,7 @@ impl CallReports {
         let progress = report
             .member("progress")
             .and_then(|it| it.as_str().parse::<f64>().ok());
+        // A report without a number cannot go backwards, so it is passed on as it is.
         let Some(progress) = progress else {
             return true;
         };
@@ -370,6 +371,7 @@ impl ClientIdentity {
         let text = |name: &str| {
             let text = info?.member(name)?;
             let text = text.as_text()?;
+            // The client chooses this text, which is repeated wherever its requests are shown or recorded.
             Some(text.chars().take(MAX_IDENTITY_CHARACTERS).collect())
         };
         Self {
@@ -506,6 +508,7 @@ impl ClientCapabilities {
         let mut declared = declared.peekable();
         declared.peek()?;
         let text = declared.fold(ObjectText::new(), |text, (name, it)| text.raw(name, &it));
+        // White space must not make two equal declarations different: each set has servers of its own.
         Some(ExtensionSet(Sha256::digest(
             text.finish().minified().as_bytes(),
         )))

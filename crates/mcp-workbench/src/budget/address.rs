@@ -22,7 +22,6 @@ pub(crate) enum View {
 pub(crate) struct Address {
     pub id: String,
     pub view: View,
-    /// The page, from 1.
     pub page: usize,
 }
 
@@ -48,6 +47,7 @@ impl Address {
 
     /// Parses an address, or the part of one after the scheme.
     pub(crate) fn parse_loosely(text: &str) -> Option<Self> {
+        // A model may pass only the id, or copy white space with the address.
         let text = text.trim();
         Self::parse_path(text.strip_prefix(PREFIX).unwrap_or(text))
     }
@@ -73,7 +73,6 @@ impl Address {
         })
     }
 
-    /// Returns the following page.
     #[must_use]
     pub(crate) fn next(&self) -> Self {
         Self {

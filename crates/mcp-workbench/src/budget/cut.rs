@@ -16,7 +16,6 @@ const STRUCTURED_SHARE: usize = 4;
 /// Texts get at least one part in this many of the budget if `structuredContent` has to stay.
 const TEXT_SHARE: usize = 4;
 
-/// The treatment of `structuredContent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Structured {
     /// It is left out if it does not fit.
@@ -136,6 +135,7 @@ impl<'a> Cut<'a> {
         let mut content = Vec::with_capacity(self.reading.pieces.len() + 2);
         let mut notice = Some(text_item(notice));
         for piece in &self.reading.pieces {
+            // An image and the like: it does not count, and always stays.
             let Some(span) = &piece.span else {
                 content.push(piece.whole());
                 continue;
@@ -144,6 +144,8 @@ impl<'a> Cut<'a> {
                 content.push(piece.whole());
                 continue;
             }
+            // The head ends in this piece, or before it. `part` returns `None` for an empty range, so pieces between
+            // head and tail disappear, and so does one that can only be shown whole.
             let head = span.start..self.head_end;
             content.extend(self.part(piece, head));
             content.extend(notice.take());

@@ -129,6 +129,7 @@ fn json_end(text: &str, characters: usize) -> usize {
 fn unit(text: &str) -> (usize, usize) {
     let bytes = text.as_bytes();
     let length = match bytes {
+        // Two escapes that are one character.
         [b'\\', b'u', ..] if is_high_surrogate(bytes) && bytes.get(6) == Some(&b'\\') => 12,
         [b'\\', b'u', ..] => 6,
         [b'\\', ..] => 2,

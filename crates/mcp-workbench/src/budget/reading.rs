@@ -26,11 +26,9 @@ pub(crate) struct MetaMember<'a> {
     pub(crate) value: &'a RawJson,
 }
 
-/// A parsed result.
 pub(super) struct Reading<'a> {
     pub(super) members: Vec<Member<'a>>,
     pub(super) pieces: Vec<Piece>,
-    /// The value of `structuredContent`.
     pub(super) structured: Option<RawJson>,
     /// The texts of the contents, joined by line ends.
     pub(super) text: String,
@@ -64,6 +62,7 @@ impl<'a> Reading<'a> {
     /// Parses a result. Returns `None` if it is not the result of a tool, or if it has a duplicate member, because
     /// readers could use either one.
     pub(super) fn of(result: &'a RawJson) -> Option<Self> {
+        // Questions and tasks decide how the call continues, so nothing of them is left out.
         if result_type(result) != ResultType::Complete {
             return None;
         }
@@ -167,6 +166,7 @@ impl<'a> Reading<'a> {
         };
         let span = shape.map(|_| {
             let text = text.map_or(Cow::Borrowed(item.as_str()), Cow::Owned);
+            // Not `text.is_empty()`: the text after an empty one is separated too.
             if self.pieces.iter().any(|piece| piece.span.is_some()) {
                 self.text.push(SEPARATOR);
             }
@@ -189,7 +189,6 @@ impl Piece {
         Some(Cow::Owned(text.as_text()?.into_owned()))
     }
 
-    /// Returns the content unchanged.
     pub(super) fn whole(&self) -> RawJson {
         self.item.clone()
     }
@@ -208,7 +207,6 @@ impl Piece {
     }
 }
 
-/// Creates a text content.
 pub(super) fn text_item(text: &str) -> RawJson {
     ObjectText::with_room(text.len())
         .member("type", TEXT)

@@ -29,6 +29,7 @@ impl<'a> Selection<'a> {
     pub(crate) fn of(result: &'a RawJson) -> Result<Self, NotSelectable> {
         let is_error = result.member("isError").is_some_and(|it| it.is_true());
         let reading = Reading::of(result)
+            // The filter was written for the result of a success. An error is shown whole.
             .filter(|_| !is_error)
             .ok_or(NotSelectable::NotFinal)?;
         let in_texts = json_of_texts(&reading);

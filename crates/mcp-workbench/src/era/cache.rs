@@ -18,7 +18,7 @@ pub(crate) enum CacheScope {
 /// The cache hints of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CacheHints {
-    /// The lifetime in milliseconds.
+    /// The lifetime in milliseconds, from the moment at which the result was received.
     pub ttl_ms: u64,
     pub scope: CacheScope,
 }
@@ -36,6 +36,7 @@ impl CacheHints {
         let scope = result.member(SCOPE);
         let public = scope.is_some_and(|it| it.as_text().is_some_and(|it| it == "public"));
         Self {
+            // A negative or fractional lifetime counts as missing.
             ttl_ms: ttl.and_then(|it| it.as_str().parse().ok()).unwrap_or(0),
             scope: if public {
                 CacheScope::Public

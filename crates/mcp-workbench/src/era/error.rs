@@ -47,10 +47,12 @@ pub(crate) fn url_elicitations(error: &RawJson) -> Option<InputRequired> {
         let id = elicitation.member("elicitationId");
         let id = id.and_then(|id| Some(id.as_text()?.into_owned()));
         let mut params = elicitation.without_members(&["elicitationId"]);
+        // The error is about URLs only, so a server may leave the mode out. A question without it means a form.
         if params.member("mode").is_none() {
             params = params.with_member("mode", &RawJson::of(&"url"));
         }
         InputRequest {
+            // The id has no place in a modern question. As the key, it comes back with the answer.
             key: id.unwrap_or_else(|| format!("url-{index}")),
             method: "elicitation/create".to_owned(),
             params: Some(params),

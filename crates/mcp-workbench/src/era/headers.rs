@@ -34,7 +34,9 @@ pub(crate) fn name_member(method: &str) -> Option<&'static str> {
 
 /// Encodes a text as the value of a header.
 pub(crate) fn encode(text: &str) -> Cow<'_, str> {
+    // HTTP removes white space around a value.
     let edge = |c: char| matches!(c, ' ' | '\t');
+    // Sent as it is, such a text would be decoded by its reader.
     let looks_encoded = text.starts_with(ENCODED_BEGIN) && text.ends_with(ENCODED_END);
     let cut_off = text.starts_with(edge) || text.ends_with(edge);
     let visible = text.chars().all(|c| matches!(c, ' '..='~'));
@@ -179,6 +181,7 @@ fn walk(
     depth: usize,
     found: &mut Vec<ParameterHeader>,
 ) -> Result<(), MarkProblem> {
+    // The schema comes from a server, and a deep one must not exhaust the stack.
     if depth > MAX_DEPTH {
         return Ok(());
     }

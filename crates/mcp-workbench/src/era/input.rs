@@ -11,7 +11,7 @@ pub(crate) const INPUT_REQUESTS: &str = "inputRequests";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InputRequired {
-    /// The questions, in order.
+    /// The questions, in the order in which the server wrote them.
     pub requests: Vec<InputRequest>,
     /// The state to send back unchanged, if any.
     pub state: Option<RawJson>,

@@ -40,7 +40,7 @@ pub(crate) struct RequestMeta {
     pub progress_token: Option<RawJson>,
     /// The other members, as the client wrote them; `None` if there are none.
     pub relayed: Option<RawJson>,
-    /// A duplicate member.
+    /// The last member that appeared a second time.
     duplicate: Option<&'static str>,
 }
 

@@ -36,13 +36,12 @@ pub(crate) const MODERN_REVISION: &str = "2026-07-28";
 pub(crate) const LEGACY_REVISIONS: [&str; 4] =
     ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
-/// The extension for calls that outlive their request.
 /// The capability that has the protocol extensions of either side, by their names.
 pub(crate) const EXTENSIONS: &str = "extensions";
 /// The capability that has experimental features of either side, by their names.
 pub(crate) const EXPERIMENTAL: &str = "experimental";
+/// The extension for calls that outlive their request.
 pub(crate) const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
-/// The extension of skills.
 pub(crate) const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
 /// The extension of user interfaces, MCP Apps.
 pub(crate) const UI_EXTENSION: &str = "io.modelcontextprotocol/ui";

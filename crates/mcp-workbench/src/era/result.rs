@@ -39,6 +39,7 @@ pub(crate) fn to_modern_result(method: &str, result: &RawJson) -> RawJson {
     let has = |name: &str| members.iter().any(|member| member.key == name);
     let lacks_type = !has(RESULT_TYPE);
     let complete = lacks_type || result_type(result) == ResultType::Complete;
+    // Questions and tasks are for one caller and one time, so they carry no hints.
     let lacks_hints = complete && is_cacheable(method) && !(has(TTL) && has(SCOPE));
     if !lacks_type && !lacks_hints {
         return result.clone();

@@ -1,6 +1,5 @@
 //! The codes of JSON-RPC errors.
 
-/// Invalid JSON.
 pub(crate) const PARSE_ERROR: i64 = -32700;
 /// It is JSON, but no message.
 pub(crate) const INVALID_REQUEST: i64 = -32600;

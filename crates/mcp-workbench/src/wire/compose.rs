@@ -149,6 +149,7 @@ impl Frame {
             if index > 0 {
                 text.push(b',');
             }
+            // Each answer ends with a newline, and the batch has to be one line.
             text.extend_from_slice(answer.to_vec().trim_ascii_end());
         }
         text.extend_from_slice(b"]\n");
@@ -158,6 +159,8 @@ impl Frame {
     /// Returns the id of the request that this is the answer to.
     pub fn answered_id(&self) -> Option<RequestId> {
         let id = id_from_head(&self.head)?;
+        // Only frames that were composed here are asked, and their members have a fixed order. Comparing prefixes is
+        // enough.
         let rest = self
             .head
             .strip_prefix(BEGINNING)?
@@ -232,6 +235,7 @@ pub(crate) fn error_as_sent(id: &RequestId, error: &RawJson) -> Frame {
     let head = head(id.as_json().as_bytes(), ERROR, error);
     let code = error.member("code");
     Frame {
+        // A server may send anything as its code. One that is not a number is relayed, but selects no HTTP status.
         error_code: code.and_then(|code| code.as_str().parse().ok()),
         ..Frame::spliced(head, error)
     }
@@ -279,7 +283,6 @@ pub enum Params<'a> {
     Tool {
         name: &'a str,
         arguments: &'a RawJson,
-        /// Its `_meta`.
         meta: MetaText<'a>,
     },
 }

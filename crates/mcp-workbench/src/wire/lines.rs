@@ -63,11 +63,14 @@ impl LineFramer {
 
     /// Returns the buffer to read into, with room.
     pub fn room(&mut self) -> &mut BytesMut {
+        // Otherwise one huge line would cost its memory for the rest of the connection.
         if self.buffer.is_empty() && self.buffer.capacity() > LARGE_READ {
             self.buffer = BytesMut::new();
         }
         let length = self.buffer.len();
         let spare = self.buffer.capacity() - length;
+        // A read that used all its room has probably left more to read. Before the first read the buffer is empty for
+        // another reason.
         let was_filled = !self.at_start && spare == 0;
         let room = if (HUGE_LINE..self.limit).contains(&length) && spare < LARGE_READ {
             (self.limit - length + LARGE_READ).min(length * (HUGE_GROWTH - 1))
@@ -88,6 +91,7 @@ impl LineFramer {
             if self.searched == self.buffer.len() {
                 return None;
             }
+            // A long line arrives in many reads. Searching it from its beginning each time would take quadratic time.
             let found = memchr::memchr(b'\n', &self.buffer[self.searched..]);
             let Some(end) = found.map(|found| self.searched + found) else {
                 self.searched = self.buffer.len();
@@ -153,6 +157,7 @@ impl LineFramer {
         if let Some(tail) = &mut self.skipped {
             self.searched = 0;
             self.skipped_bytes += self.buffer.len() as u64;
+            // Only the last bytes stay, where the id of the message may be.
             keep_tail(tail, &self.buffer.split());
             return None;
         }
@@ -167,6 +172,7 @@ impl LineFramer {
         let part = self.buffer.split_to(length);
         let Range { start, end } = self.without_frills(&part);
         let line = &part[start..end];
+        // A copy, because a slice would hold on to the buffer of the whole line.
         let head = Bytes::copy_from_slice(&line[..EXCERPT_BYTES.min(line.len())]);
         self.at_start = false;
         self.skipped_bytes = length as u64;
@@ -178,6 +184,7 @@ impl LineFramer {
 }
 
 fn keep_tail(tail: &mut Vec<u8>, more: &[u8]) {
+    // Cut before it is copied: `more` may be 16 MiB, of which 4 KiB stay.
     tail.extend_from_slice(&more[more.len().saturating_sub(EXCERPT_BYTES)..]);
     tail.drain(..tail.len().saturating_sub(EXCERPT_BYTES));
 }

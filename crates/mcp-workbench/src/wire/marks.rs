@@ -67,6 +67,7 @@ impl ResultMarks {
         let mut marks = Self::default();
         let mut is_error = None;
         let end = walk_members(scanner, start, |scanner, key, at| {
+            // A key that is written with escapes is the same key. Only such a key costs an allocation.
             let mark = match key.plain() {
                 Some(key) => Marked::named(key),
                 None => Marked::named(&key.bytes()),
@@ -142,6 +143,7 @@ impl ResultMarks {
             return Spliced::from(result);
         }
         let mut rest = result.into_bytes();
+        // The type goes in front, so that only the opening brace is replaced and a large result is not copied.
         rest.advance(1);
         match rest[blanks(&rest)] {
             b'}' => Spliced::new(br#"{"resultType":"complete""#, rest),

@@ -13,7 +13,7 @@ use super::{marks::ResultMarks, outline::CallOutline};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
     Request(Request),
-    /// Wants none.
+    /// A message that wants no answer.
     Notification(Notification),
     Response(Response),
 }
@@ -46,9 +46,7 @@ pub struct Response {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// The `result`.
     Result(RawJson),
-    /// The `error`.
     Error(RawJson),
     /// Both or neither, or a result that is not an object, against the protocol.
     Invalid,
@@ -73,6 +71,7 @@ impl RequestId {
     pub fn as_u64(&self) -> Option<u64> {
         let mut number = 0_u64;
         for byte in self.0.as_bytes().as_ref() {
+            // A quote, a sign, a point or an exponent wraps to more than 9. Our ids have none of them.
             let digit = byte.wrapping_sub(b'0');
             if digit > 9 {
                 return None;
@@ -213,7 +212,6 @@ fn not_an_object(frame: &Bytes) -> Result<InvalidMessage, ScanError> {
     })
 }
 
-/// A scanned message.
 pub(super) struct Scanned {
     pub(super) envelope: Envelope,
     /// The repairable flaws of its text.
@@ -229,6 +227,7 @@ impl Scanned {
     fn unflawed(self, frame: &Bytes) -> Result<Message, ParseError> {
         self.utf8?;
         if self.flaws.raw_control {
+            // The scanner records that there is a raw control character, but not where.
             return Err(ScanError::Syntax(0).into());
         }
         Ok(self.envelope.into_message(frame)?)
@@ -310,6 +309,7 @@ impl Envelope {
     fn check(&self, frame: &Bytes, id: Option<&RequestId>) -> Result<(), MessageFault> {
         let text = |slot| self.get(slot).map(|span| &frame[span]);
         let has = |slot| self.get(slot).is_some();
+        // First, because every other check sees only one of the duplicates.
         if self.doubled {
             return Err(MessageFault::DoubledMember);
         }

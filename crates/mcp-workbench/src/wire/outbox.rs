@@ -93,6 +93,8 @@ impl Outbox {
     pub(crate) fn has_started(&self, ticket: FrameTicket) -> bool {
         match self.find(ticket) {
             Some(index) => self.is_begun(index),
+            // A frame that is not queued was written. For an unknown one this is the safe answer: its call is not
+            // sent again.
             None => true,
         }
     }
@@ -102,6 +104,8 @@ impl Outbox {
         match self.find(ticket) {
             Some(index) if !self.is_begun(index) => {
                 let before = self.frames.range(..index).map(|frame| frame.text);
+                // Frames have no position of their own, so that nothing has to be renumbered when the first one
+                // leaves. Only a cancelled call pays for the sum.
                 let start = self.first_at + before.sum::<usize>();
                 if let Some(frame) = self.frames.remove(index) {
                     self.bytes -= frame.length;
@@ -148,6 +152,8 @@ impl Outbox {
             self.text.shrink_to(KEPT_BYTES);
             (self.first_at, self.written) = (0, 0);
         } else if self.first_at > KEPT_BYTES.max(self.text.len() / 2) {
+            // The rest moves to the front only if it is the smaller part. A queue that never becomes empty then copies
+            // each byte about once, and does not grow.
             let passed = std::mem::take(&mut self.first_at);
             self.written -= passed;
             self.cut(0..passed);
@@ -160,6 +166,7 @@ impl Outbox {
             let text = bytes.min(*at - self.written);
             self.written += text;
             bytes -= text;
+            // The body is reached only when all text in front of it is written.
             let here = if self.written == *at {
                 bytes.min(body.len())
             } else {
@@ -177,6 +184,8 @@ impl Outbox {
 
     /// Takes a piece out of the text, and the bodies in it.
     fn cut(&mut self, piece: Range<usize>) {
+        // The end of its frame follows each body in the text, so the position of a body is never the end of the
+        // piece.
         self.bodies.retain(|long| !piece.contains(&long.at));
         let behind = self.bodies.iter_mut().filter(|long| long.at >= piece.end);
         for long in behind {
@@ -190,6 +199,7 @@ impl Outbox {
     }
 
     fn find(&self, ticket: FrameTicket) -> Option<usize> {
+        // Tickets only grow and frames keep their order, so the queue is sorted.
         self.frames
             .binary_search_by_key(&ticket, |frame| frame.ticket)
             .ok()

@@ -7,19 +7,14 @@ use rawjson::{RawJson, ScanFault, Scanner, walk_members};
 /// A member that an outline has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outlined {
-    /// `name`
     Name,
-    /// `arguments`
     Arguments,
-    /// `_meta`
     Meta,
-    /// `inputResponses`
     InputResponses,
-    /// `requestState`
     RequestState,
-    /// `tool` in the arguments.
+    /// The member `tool` in the arguments of `use_tool`.
     UsedTool,
-    /// `arguments` in the arguments.
+    /// The member `arguments` in the arguments of `use_tool`.
     UsedArguments,
     /// `toolbox` of the tool in the arguments.
     UsedToolbox,
@@ -39,7 +34,7 @@ pub enum Outlined {
 
 const MEMBERS: usize = Outlined::LogLevel as usize + 1;
 
-/// The members of `_meta`.
+/// The members of `_meta` that an outline knows.
 const META_MEMBERS: [Outlined; 5] = [
     Outlined::ProgressToken,
     Outlined::Version,
@@ -55,7 +50,6 @@ const MAX_OTHERS: usize = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     Params,
-    /// `_meta`
     Meta,
     Arguments,
     /// The tool in the arguments.
@@ -72,7 +66,7 @@ pub struct CallOutline {
     has_others: [bool; 4],
     /// The members of `_meta` that the outline does not know, with their keys.
     meta_others: [(u32, u32); MAX_OTHERS],
-    /// How many there are. Those that do not fit are only counted.
+    /// The number of these members, including those that did not fit.
     meta_others_count: usize,
     /// Set if something is written in an unusual way.
     is_unusual: bool,
@@ -143,12 +137,15 @@ impl CallOutline {
             match member {
                 Some(member) => {
                     let span = &mut self.spans[member as usize];
+                    // A duplicate. Readers differ in which of the two they use, so the parameters are parsed
+                    // separately.
                     self.is_unusual |= *span != (0, 0);
                     *span = (offset(at), offset(end));
                     let is_plain = is_string && scanner.last_string_is_plain();
                     self.plain |= u16::from(is_plain) << member as u16;
                 }
                 None => {
+                    // Without its escapes the key may be one of the known ones.
                     self.is_unusual |= key.plain().is_none();
                     self.has_others[level as usize] = true;
                     if level == Level::Meta {
@@ -188,6 +185,7 @@ impl CallOutline {
         let is_known = |member: &Outlined| self.has(*member);
         Ok(match others.ok_or(TooManyMembers)? {
             [] => None,
+            // Every member is relayed, so the object is passed on without a copy.
             _ if !META_MEMBERS.iter().any(is_known) => self.get(params, Outlined::Meta),
             others => {
                 let spans = others.iter().map(|it| it.0 as usize..it.1 as usize);

@@ -17,6 +17,7 @@ pub(crate) fn recover_answer_id(line: &[u8]) -> Option<RequestId> {
         let found = |part: &[u8]| memchr::memmem::find(part, word.as_bytes()).is_some();
         found(head) || found(tail)
     };
+    // The text is broken or cut, and may have lost its `result`.
     let is_answer = has("\"result\"") || has("\"error\"") || !has("\"method\"");
     let answers = has("\"jsonrpc\"") && is_answer;
     answers.then(|| recover_id(line))?
@@ -50,6 +51,7 @@ pub(crate) fn id_from_head(head: &[u8]) -> Option<RequestId> {
 /// Returns the id of a message from its end: a member `id` that only plain members and the end of the object follow.
 pub(crate) fn id_from_tail(tail: &[u8]) -> Option<RequestId> {
     let tail = &tail[tail.len().saturating_sub(REACH)..];
+    // From the end, because any other `id` is more likely to be one inside the result.
     memchr::memmem::rfind_iter(tail, b"\"id\"").find_map(|at| last_members(&tail[at..]))
 }
 
@@ -68,6 +70,7 @@ fn last_members(text: &[u8]) -> Option<RequestId> {
         }
         at = end;
     }
+    // Behind an `id` that is nested in the result, a second brace follows.
     let end = scanner.blanks(at + 1);
     (end == text.len()).then(|| RequestId::from_json(id))?
 }

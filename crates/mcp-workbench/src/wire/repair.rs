@@ -1,5 +1,5 @@
-//! Mending of text that a server got wrong. Invalid UTF-8 and lone surrogates become U+FFFD, because
-//! they break the parsers of many clients, and control characters that stand raw in a string are
+//! Repairs text that a server wrote incorrectly. Invalid UTF-8 and lone surrogates become U+FFFD, because
+//! they break the parsers of many clients, and control characters that are raw in a string are
 //! escaped, which keeps their meaning. Everything else is left exactly as it came.
 
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use super::{
 pub fn parse_repaired(frame: &Bytes) -> Result<Message, ParseError> {
     let scanned = Envelope::scan(frame, None)?;
     if scanned.utf8.is_err() {
+        // The replaced text is valid UTF-8, so this recurses once.
         return parse_repaired(&replace_invalid_utf8(frame));
     }
     repaired(frame, scanned)
@@ -48,6 +49,7 @@ fn repaired(frame: &Bytes, scanned: Scanned) -> Result<Message, ParseError> {
         text = escape_controls(&text);
     }
     replace_lone_surrogates(&mut text);
+    // Repairs change lengths, so the positions of the first scan are no longer right.
     Message::parse(&text.into())
 }
 

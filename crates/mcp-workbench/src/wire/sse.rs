@@ -59,7 +59,7 @@ impl EventParser {
         }
     }
 
-    /// Adds received bytes.
+    /// Adds received bytes, which may end in the middle of an event.
     pub(crate) fn push(&mut self, chunk: &[u8]) {
         self.buffer.extend_from_slice(chunk);
     }
@@ -72,6 +72,7 @@ impl EventParser {
             } else if let Some(event) = self.dispatch() {
                 return Ok(Some(event));
             }
+            // The limit is for an event. Many short lines can exceed it without any line that is too long.
             self.check_size(0)?;
         }
         self.check_size(self.buffer.len())?;
@@ -98,6 +99,7 @@ impl EventParser {
     }
 
     fn next_line(&mut self) -> Option<Bytes> {
+        // `\r\n` is one line end, and its two bytes may arrive in different chunks.
         if self.after_return && !self.buffer.is_empty() {
             self.after_return = false;
             if self.buffer[0] == b'\n' {
@@ -129,10 +131,12 @@ impl EventParser {
         match field {
             b"data" => self.event.add_data(value),
             b"event" => self.event.name = String::from_utf8_lossy(&value).into_owned(),
+            // The specification of server-sent events ignores an id that contains NUL.
             b"id" if !value.contains(&0) => {
                 self.event.id = Some(String::from_utf8_lossy(&value).into_owned());
             }
             b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
+                // These are digits, so only a number that is too large fails.
                 let milliseconds = String::from_utf8_lossy(&value).parse().unwrap_or(u64::MAX);
                 self.retry = Some(Duration::from_millis(milliseconds));
             }
@@ -144,6 +148,7 @@ impl EventParser {
     /// Ends an event. Returns `None` if it has no data.
     fn dispatch(&mut self) -> Option<StreamEvent> {
         let event = std::mem::take(&mut self.event);
+        // As in a browser, an event without data still sets the id, and an empty id removes it.
         if let Some(id) = event.id {
             self.last_id = Some(id).filter(|id| !id.is_empty());
         }
