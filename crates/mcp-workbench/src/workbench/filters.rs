@@ -41,7 +41,6 @@ pub(crate) enum SelectError {
     OverLimits,
     #[error("the filter {0}")]
     NotRun(#[from] WorkerError),
-    /// The workbench shuts down.
     #[error("the workbench is shutting down")]
     Closing,
 }
@@ -54,7 +53,6 @@ impl Filters {
         }
     }
 
-    /// Applies a changed configuration.
     pub(super) fn adapt(&self, config: &Config) {
         self.has_defaults
             .store(has_defaults(config), Ordering::Relaxed);
@@ -94,6 +92,7 @@ pub(super) async fn run(
         Exit::Code(code) if code == i32::from(worker::EXIT_FAILED) => {
             Err(SelectError::Failed(visible(&output).to_string()))
         }
+        // The limits end a worker in several ways: by a signal, by an abort of the allocator, or by a full stack.
         Exit::Code(_) | Exit::Signal(_) | Exit::Closed => Err(SelectError::OverLimits),
     }
 }

@@ -37,7 +37,6 @@ const MAX_PARALLEL_STARTS: usize = 8;
 /// The number of tools that are shown if there is no good match.
 const MAX_NEAREST: usize = 3;
 
-/// The state for searching.
 #[derive(Default)]
 pub(super) struct Finder {
     /// Locked while servers are indexed, which may take a second on another thread.
@@ -170,6 +169,7 @@ pub(super) async fn search(
         .await;
     for hit in search.shown() {
         for tool in std::iter::once(&hit.tool).chain(&hit.alike) {
+            // A model calls what it has found, without opening the toolbox first.
             if let Some(toolbox) = workbench.toolbox(tool.toolbox.as_str()) {
                 toolbox.mark_found();
             }
@@ -225,6 +225,8 @@ impl Finder {
         more: usize,
         work: impl FnOnce(&mut SearchState) -> T + Send + 'static,
     ) -> T {
+        // A small index is searched at once. A large one takes milliseconds, which would hold up all clients, and
+        // goes to a thread; whoever searches meanwhile waits for the lock.
         let mut state = Arc::clone(&self.state).lock_owned().await;
         offload(state.bytes + more, move || work(&mut state)).await
     }
@@ -268,6 +270,7 @@ impl Finder {
         while let Ok(Some(met)) = timeout_at(deadline, meeting.join_next()).await {
             answers.extend(met);
         }
+        // Dropping `meeting` ends only the waiting. The servers continue to start, and the next search finds them.
         let failures = targets.iter().enumerate().filter_map(|(number, target)| {
             let error = answers.remove(&number)?.err()?;
             let is_late = matches!(*error, ConnectError::StillStarting);
@@ -316,6 +319,7 @@ impl Finder {
                 .map(|it| &it.identifier)
                 .collect();
             let mut late = self.late();
+            // A server that has listed its tools is no longer late, and one that is gone never comes.
             late.retain(|server| configured.contains(&server.toolbox) && !listed.contains(server));
         }
         let lists = searched.iter().filter_map(|it| it.tools.as_ref());
@@ -342,6 +346,7 @@ impl SearchState {
     ) {
         let there: HashSet<&ServerIdentifier> = searched.iter().map(|it| &it.identifier).collect();
         let is_gone = |indexed: &ServerIdentifier| match chosen {
+            // A search in one toolbox says nothing about servers of the others, unless their toolbox is gone.
             Some(chosen) if *chosen != indexed.toolbox => !configured.contains(&indexed.toolbox),
             _ => !there.contains(indexed),
         };
@@ -368,6 +373,7 @@ impl SearchState {
             return self.remove(&target.identifier);
         };
         if let Some(indexed) = self.servers.get(&target.identifier)
+            // A list and a configuration are replaced whole, so equal pointers mean that nothing has changed.
             && Arc::ptr_eq(&indexed.tools, tools)
             && Arc::ptr_eq(&indexed.config, &target.config)
         {
@@ -419,6 +425,7 @@ impl SearchState {
             .filter_map(|target| self.servers.get(&target.identifier));
         let mut toolboxes: Vec<ToolboxName> = Vec::new();
         for target in targets {
+            // Targets are in the order of the file, so servers of one toolbox are neighbours.
             if toolboxes.last() != Some(&target.identifier.toolbox) {
                 toolboxes.push(target.identifier.toolbox.clone());
             }

@@ -14,6 +14,7 @@ use crate::{
 /// Watches the servers of a toolbox for changes of their lists.
 pub(super) fn follow(workbench: &Workbench, toolbox: &Toolbox) {
     for server in toolbox.contents().servers().values() {
+        // A toolbox is opened many times, and each of its servers is followed once.
         if lock(&workbench.followed).insert(server.number()) {
             let shows_all = workbench.native.is_some() || workbench.is_dynamic();
             let counters = Counters {
@@ -24,13 +25,14 @@ pub(super) fn follow(workbench: &Workbench, toolbox: &Toolbox) {
             let following = follow_list(server.updates(), known, counters);
             let end = workbench.announcing_end.clone();
             workbench.pool.spawn(async move {
+                // The shutdown waits for all tasks, and a server that is up would keep this one waiting.
                 end.run_until_cancelled(following).await;
             });
         }
     }
 }
 
-/// The counters of changes.
+/// The counters that tell listeners which lists have changed.
 struct Counters {
     /// Counts all changes, if all tools are in `tools/list`.
     tools: Option<watch::Sender<u64>>,

@@ -75,7 +75,6 @@ pub(crate) struct Workbench {
     open_lists: OpenLists,
     /// The links to resources in results.
     links: Links,
-    /// The state for searching.
     finder: Finder,
     /// The stored results of which clients got a part, bounded for all workbenches with this configuration.
     results: Arc<Results>,
@@ -221,7 +220,6 @@ impl Workbench {
         self.pool.declare(capabilities, era);
     }
 
-    /// Returns the current configuration.
     pub(crate) fn config(&self) -> Arc<Config> {
         Arc::clone(&self.now.borrow().config)
     }
@@ -500,7 +498,6 @@ impl Workbench {
         &self.observation.approvals
     }
 
-    /// Returns the event stream.
     pub(crate) fn observed(&self) -> &Arc<Events> {
         &self.observation.events
     }

@@ -41,7 +41,6 @@ impl Observation {
         }
     }
 
-    /// Returns the event stream.
     pub(crate) fn events(&self) -> &Arc<Events> {
         &self.events
     }

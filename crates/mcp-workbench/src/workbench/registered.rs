@@ -164,6 +164,7 @@ impl AppServers {
 
     /// Returns true if a tool can be listed under its own name: no other tool has it, now or later.
     fn can_list(&self, name: &str, registry: &Registry) -> bool {
+        // A name of this form could be registered later for a tool of another server.
         let is_like_ours = name.matches("__").count() > 1;
         registry.fits(name)
             && !is_like_ours

@@ -103,6 +103,7 @@ fn reload(
         return Err(ApplyConfigError::NativeToolboxGone(name.clone()));
     }
     let mut changes = ConfigChanges {
+        // Native mode has no meta-tools.
         has_new_meta_tools: workbench.native.is_none()
             && (before.config.meta_tools != config.meta_tools
                 || before.config.open_detail != config.open_detail

@@ -40,7 +40,6 @@ const SHARED_READ_PAUSE: Duration = Duration::from_millis(50);
 /// The number of random bytes in an id, so that ids cannot be guessed.
 const ID_BYTES: usize = 12;
 
-/// The stored results.
 pub(crate) struct Results {
     /// The smallest budget of all servers, in characters. A result with fewer bytes is within every budget.
     least_budget: AtomicUsize,
@@ -63,7 +62,7 @@ struct Store {
     bytes: usize,
 }
 
-/// A stored result.
+/// A result of which a client got a part, with its pages.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct StoredResult {
     pub id: String,
@@ -219,6 +218,7 @@ pub(crate) async fn find_result(
             PageError::Unreachable
         })
     };
+    // The client has the address as soon as it has the cut result. The replica that made it may still be writing.
     let mut text = read().await?;
     for _ in 0..SHARED_READS {
         if text.is_some() {

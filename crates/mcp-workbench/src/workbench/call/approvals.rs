@@ -77,6 +77,7 @@ impl Approvals {
         decision: Decision,
     ) -> Result<PendingApproval, NotPending> {
         let (call, reply) = self.pending().calls.remove(&id).ok_or(NotPending)?;
+        // The client has answered or gone in the moment between.
         reply.send(decision).map_err(|_| NotPending)?;
         Ok(call)
     }

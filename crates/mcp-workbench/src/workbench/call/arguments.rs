@@ -64,6 +64,7 @@ struct Check<'a> {
 
 impl<'a> Check<'a> {
     fn value(&mut self, schema: &'a Value, value: &Value, path: &str, depth: usize) {
+        // `true`, `false` or a reference that leads nowhere: the server decides.
         let Some(rules) = self.resolved(schema).and_then(Value::as_object) else {
             return;
         };
@@ -86,6 +87,7 @@ impl<'a> Check<'a> {
                 );
             }
         }
+        // Further problems would only follow from the wrong type.
         if !self.is_of_type(rules, value, path) {
             return;
         }
@@ -111,6 +113,7 @@ impl<'a> Check<'a> {
             problems: Vec::new(),
         };
         check.value(schema, value, "", depth);
+        // The steps of one form count for all, or nested forms would multiply them.
         self.steps_left = check.steps_left;
         check.problems.is_empty()
     }

@@ -64,6 +64,7 @@ fn cut(
     recipient: impl FnOnce() -> Recipient,
     result: &RawJson,
 ) -> Option<RawJson> {
+    // The check before this one used the smallest budget of all servers.
     let budget = workbench.budget(origin.server)?;
     let cut = Cut::of(result, budget, origin.structured)?;
     let recipient = recipient();

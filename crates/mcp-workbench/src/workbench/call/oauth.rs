@@ -35,6 +35,7 @@ pub(in crate::workbench) async fn open_with_sign_in(
     for failure in failures {
         let server = toolbox.server(&failure.server);
         if let (Some(server), Some(needed)) = (server, failure.error.sign_in()) {
+            // One after the other, because a user cannot sign in at two pages at once.
             has_changed |= Box::pin(offer_sign_in(&server, needed, client)).await;
         }
     }
@@ -116,6 +117,7 @@ async fn ask<T>(
     let _wait = client.wait_for_user();
     let asked = client.ask_user(&params(&id));
     let granted = agreed(asked, done).await;
+    // A legacy client may show the address until it hears that the user is done with it.
     let is_begun = !matches!(granted, Err(NotSignedIn::Declined));
     if is_begun && client.own_era() == Era::Legacy {
         let params = ObjectText::new().member("elicitationId", &id).finish();

@@ -102,6 +102,7 @@ fn look_up_identifier(
     attempt: Attempt,
     client: &Arc<dyn ClientHandle>,
 ) -> Result<Lookup, LookupError> {
+    // Borrowed to the end, so that toolbox and configuration are those of one moment.
     let now = workbench.now.borrow();
     let toolbox = now
         .toolboxes
@@ -183,6 +184,7 @@ fn look_up_shown(
                 server: route.server,
                 tool: route.original.as_str().into(),
             };
+            // Only the list of the server would tell, and the check reads that anyway.
             let may_ask = true;
             Ok(Lookup::Found {
                 server,

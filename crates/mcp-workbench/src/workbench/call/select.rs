@@ -65,6 +65,7 @@ pub(super) async fn reply(run: &Run, filter: &Filter, result: CallResult) -> Cal
         result: json,
         remark,
     } = apply(run, filter, result.json).await;
+    // `None`: the operation in the event stream has ended before the filter ran.
     let within_budget = run.prepare(CallResult::new(json.clone(), result.era), None);
     let result = match remark {
         Some(remark) => {
@@ -108,6 +109,7 @@ async fn apply(run: &Run, filter: &Filter, result: RawJson) -> Selected {
         page_size,
     };
     let Some(stored) = store_result(&run.workbench, whole) else {
+        // Nothing is left out that nobody could read.
         return refused(result.clone(), "the whole result is too large to be stored");
     };
     let characters = selection.characters();

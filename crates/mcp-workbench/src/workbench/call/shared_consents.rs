@@ -132,6 +132,8 @@ pub(super) fn record_round(
         workbench.consents.add_round(round);
         return;
     };
+    // In a task, because this step of the pipeline does not wait. If the client is faster than the store, the user is
+    // asked once more.
     let this = Arc::clone(workbench);
     workbench.spawn(async move {
         if !shared.add_round(round).await {

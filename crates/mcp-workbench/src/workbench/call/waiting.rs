@@ -54,6 +54,9 @@ pub(super) enum WaitingStep {
 impl WaitingCall {
     /// Runs the call to its end. Dropping the future cancels it.
     pub(crate) async fn run(self) -> CallReply {
+        // A call can pass through several of these steps: its tool is found, it is permitted and sent, and it may
+        // come back because the tool has changed or the server wants a sign-in. `settle` counts the repetitions, so
+        // the loop ends.
         let Self { mut run, mut step } = self;
         loop {
             let (server, call) = match step {
@@ -84,6 +87,7 @@ impl WaitingCall {
                     call,
                     consent,
                 } => {
+                    // The result is translated already: `follow` has done it for the client's era.
                     let result = call
                         .follow(&server)
                         .await
@@ -152,6 +156,7 @@ async fn resolve(
             let known = resolve::known_names(&workbench, &run.tool, &error);
             return Err(CallFailure::NotFound { error, known });
         }
+        // The second lookup decides with what is there then, so that no call waits for ever.
         attempt = Attempt::Again;
     }
 }
