@@ -48,7 +48,6 @@ pub(crate) struct ClientStreams {
 
 /// The signals that end the service of a client.
 pub(crate) struct EndSignals {
-    /// The host stops.
     pub(crate) stop: CancellationToken,
     /// The process that waits for the host has ended.
     pub(crate) gone: CancellationToken,
@@ -118,6 +117,7 @@ impl AttachedClient {
         };
         tokio::select! {
             biased;
+            // Does not end. It is here because parked calls expire while the client is served.
             () = Rare::new(Box::pin(self.context.parked.expire())) => {}
             () = read_requests(&self.connection, input, &closed, ended) => {}
         }
@@ -136,6 +136,8 @@ impl AttachedClient {
         let since = Instant::now();
         self.connection.workbench().stop_announcing();
         self.connection.questions().give_up();
+        // If the process of the client is gone, nobody reads the answers. If the host stops, the servers end first,
+        // which answers the rest and takes a moment longer.
         let limit = match (ends.gone.is_cancelled(), ends.stop.is_cancelled()) {
             (true, _) => since,
             (false, false) => since + DRAIN_TIMEOUT,
@@ -172,6 +174,8 @@ impl AttachedClient {
         if replay == Replay::default() {
             return Vec::new();
         }
+        // The order matters: first the session, then the questions of its servers, and last the requests that need
+        // both.
         let answered = replay.session.iter().filter(|it| it.is_answered);
         for line in answered {
             if let Ok(Message::Request(request)) = Message::parse(&line.line) {
@@ -197,6 +201,7 @@ impl AttachedClient {
                 }
             }
         }
+        // Last, because the rest of this line follows on the pipe.
         unhandled.extend_from_slice(&replay.partial);
         unhandled
     }

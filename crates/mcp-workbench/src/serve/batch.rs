@@ -48,6 +48,7 @@ impl ReplyPlace {
     pub(super) fn withhold(self) {
         match self {
             Self::Line(output) => output.end(),
+            // The batch is answered without this request.
             Self::Batch(_) => {}
         }
     }

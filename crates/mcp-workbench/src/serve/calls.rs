@@ -31,7 +31,6 @@ use crate::{
 const RUN_GONE: &str = "requestState: unknown, already used or expired. The script was not run again, because that would \
                         repeat its calls: find out what they have done first";
 
-/// The parameters of `tools/call`.
 pub(super) struct CallParams<'a> {
     all: &'a RawJson,
     name: Cow<'a, str>,
@@ -381,6 +380,8 @@ impl SentRequest {
     fn take(self, sent: Sent) {
         match sent {
             Ok(Settled::Over(reply)) => {
+                // This runs in the task of the server, which a panic would end together with the calls of other
+                // clients.
                 let reply = contain_now(|| Reply::from(reply));
                 self.answer(&reply.unwrap_or_else(Reply::panicked));
             }
@@ -412,6 +413,7 @@ impl SentRequest {
                 Some(Ok(reply)) => self.answer(&reply),
                 Some(Err(panicked)) => self.answer(&Reply::panicked(panicked)),
                 // The client has cancelled the request.
+                // This text is never sent: the entry is gone, so `answer` withholds it.
                 None => self.answer(&Reply::internal_error("cancelled")),
             }
         });

@@ -41,7 +41,7 @@ use crate::{
     workbench::Workbench,
 };
 
-/// How many clients there have been.
+/// The number of clients so far, of all kinds and eras.
 static CLIENTS: AtomicU64 = AtomicU64::new(0);
 
 /// A client that is connected.
@@ -73,7 +73,7 @@ enum Speaker {
     Modern(ModernRequest),
 }
 
-/// The result of `initialize`.
+/// The agreement of `initialize`, which holds for the rest of the session.
 #[derive(Debug, Clone)]
 pub(super) struct Agreed {
     /// The revision that is spoken.
@@ -179,7 +179,6 @@ impl Connection {
         self.output.clone()
     }
 
-    /// Returns the client capabilities.
     pub(super) fn capabilities(&self) -> ClientCapabilities {
         self.agreed()
             .map_or_else(ClientCapabilities::default, |agreed| {
@@ -385,6 +384,7 @@ impl Connection {
             return Ok(Speaker::Modern(said));
         }
         self.agree_if_asked(request)?;
+        // The specification allows a ping before `initialize`.
         if request.method != "ping" {
             self.check_initialized()?;
         }
@@ -435,6 +435,7 @@ impl Connection {
     }
 
     fn begin(&self, agreed: Agreed) {
+        // First: a server that starts for the next message gets these capabilities.
         self.declare(&agreed.capabilities, Era::Legacy);
         *lock(&self.agreed) = Some(Arc::new(agreed));
         *lock(&self.measured) = Some(self.workbench().observed().begin_session());

@@ -66,7 +66,7 @@ struct ExchangeState {
     /// The capabilities that the client declared last; none at the end.
     capabilities: ClientCapabilities,
     open: Vec<OpenQuestion>,
-    /// How many questions there have been.
+    /// The number of questions so far, from which their keys are made.
     questions: u64,
     /// Set while more questions are waited for.
     is_gathering: bool,
@@ -178,6 +178,8 @@ impl Exchange {
             }
         }
         let reply = state.reply.take();
+        // Either the server has answered while the exchange was parked, or it waits for questions that the client has
+        // left unanswered, or the call simply goes on.
         let is_asked = !state.open.is_empty();
         drop(state);
         match reply {
@@ -294,6 +296,7 @@ impl Exchange {
         let mut state = self.state();
         let ended = ExchangeState {
             is_cancelled: true,
+            // A task that has ended can still be asked for.
             task_since: state.task_since,
             ..ExchangeState::default()
         };
@@ -309,6 +312,7 @@ impl Exchange {
     pub(super) fn cancel(&self) {
         let mut state = self.state();
         state.is_cancelled = true;
+        // From here on servers cannot ask the client anything.
         state.capabilities = ClientCapabilities::default();
         let open = std::mem::take(&mut state.open);
         let runs = state.runs.take();
@@ -500,6 +504,7 @@ impl ClientHandle for ModernCaller {
         let Some(attached) = &state.attached else {
             return;
         };
+        // The modern era has no level for a session: a request that names none wants no messages.
         let level = LogLevel::of_message(params);
         if attached
             .log_level
@@ -519,6 +524,7 @@ impl ClientHandle for ModernCaller {
         let (answer, answered) = oneshot::channel();
         let mut state = exchange.state();
         let key = format!("{}-{}", question.capability(), state.questions);
+        // Counted over all rounds, so that no answer of an earlier round fits a later question.
         state.questions += 1;
         state.open.push(OpenQuestion {
             key: key.clone(),

@@ -99,6 +99,7 @@ pub(super) fn check(headers: &HeaderMap, posted: &PostedRequest<'_>) -> Result<(
     let request = posted.request;
     let mut meta =
         RequestMeta::of_request(request.params.as_ref(), posted.outline).unwrap_or_default();
+    // First, because the error lists the supported revisions, with which a client of another one can go on.
     check_version(headers, &meta)?;
     let said = meta.take_modern()?;
     if said

@@ -126,6 +126,7 @@ impl Body for EventBody {
                     if self.silence.as_mut().poll(context).is_pending() {
                         return Poll::Pending;
                     }
+                    // A comment, so that no proxy closes the connection for being silent.
                     self.parts.push_back(Bytes::from_static(b":\n\n"));
                 }
             }
@@ -144,6 +145,7 @@ where
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // nginx would collect events before it passes them on.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
 }
@@ -183,6 +185,7 @@ pub(super) fn event_text(id: &str, message: &Bytes) -> Bytes {
 fn event(id: Option<String>, frame: Frame) -> VecDeque<Bytes> {
     let mut text = frame.into_parts();
     if let Some(last) = text.iter_mut().rfind(|part| !part.is_empty()) {
+        // The newline that ends every frame would end the event.
         last.truncate(last.trim_ascii_end().len());
     }
     let mut parts = VecDeque::from([match id {

@@ -114,12 +114,15 @@ impl BrowserPages<'_> {
         };
         let place = journey.place();
         let failed = |error| (place.clone(), error);
+        // Two redirects end here. The first comes from the issuer of `auth` and tells whose browser this is; the
+        // second comes from the authorization server of the server and brings the grant.
         let Some(user) = journey.user().cloned() else {
             let token = self
                 .users
                 .identify(journey, &redirected)
                 .await
                 .map_err(failed)?;
+            // The check that requests pass: whoever may not use the workbench must not sign in to its servers either.
             let Ok(user) = self.resource_server.check(&token).await else {
                 return Ok(Reaction::Say(Outcome::NoAccess));
             };

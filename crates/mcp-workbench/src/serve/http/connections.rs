@@ -50,6 +50,7 @@ impl ConnectionTable {
     /// Closes the admitted connection that has waited longest for its client to send a request. Returns false if there
     /// is none.
     fn close_idlest(&mut self) -> bool {
+        // A connection with a running request stays, however long that takes.
         let idle = self.admitted.iter().filter(|(_, it)| it.turns.is_clients());
         let idlest = idle
             .min_by_key(|(_, entry)| entry.turns.waiting_since())

@@ -153,6 +153,7 @@ impl Contexts {
     }
 
     fn of_client(&self, client: Option<&ClientName>) -> &ServeContext {
+        // Clients without a context were refused before: tokens at the start, forwarded requests by `knows`.
         client.map_or(&self.everybody, |name| &self.clients[name])
     }
 

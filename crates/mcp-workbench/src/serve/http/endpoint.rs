@@ -233,6 +233,7 @@ async fn take_post(
     forward::check_body(endpoint.replica.sealer(), headers, &body)?;
     let size = body.len();
     let posted = Posted::of(&body, session.as_deref())?;
+    // Here and nowhere else: the number of requests is known, and none of them has run.
     let in_flight = admit(endpoint, caller, posted.requests(), size)
         .await
         .map_err(Refusal::Limited)?;

@@ -65,6 +65,7 @@ pub(super) async fn resume(
 ) -> Result<Response, Refusal> {
     let LastEvent { stream, id } = last;
     if !replica.has_others() {
+        // Without replicas no event has a handle in its id, so such an id is not ours.
         let is_plain = stream.is_none().then_some(());
         is_plain.ok_or(Refusal::UnknownEvent)?;
         return events(session, id.stream, Some(id.number), None);

@@ -68,6 +68,7 @@ impl ExtensionContexts {
             used: Instant::now(),
         });
         known.used = Instant::now();
+        // Several users may share the set. Each request has the name of its own.
         Ok(ServeContext {
             user: base.user.clone(),
             ..known.context.clone()

@@ -170,6 +170,8 @@ async fn exchange(
         let mut response = pin!(sender.send_request(request));
         let response = tokio::select! {
             biased;
+            // The connection has to be driven for the response to arrive. It may end first, and then the response is
+            // there.
             response = &mut response => response?,
             () = &mut connection => response.await?,
         };
@@ -222,6 +224,7 @@ fn request(
     *request.uri_mut() = Uri::from_static(ENDPOINT_PATH);
     let headers = request.headers_mut();
     for (name, value) in forwarded.headers {
+        // All other headers are about the client's connection, or are its token.
         let is_passed = name.as_str().starts_with("mcp-")
             || [header::ACCEPT, header::CONTENT_TYPE, LAST_EVENT_ID].contains(name);
         if is_passed && name != FORWARDED {

@@ -142,6 +142,7 @@ struct Host<'a> {
 impl<'a> Host<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         let (name, port) = match text.rsplit_once(':') {
+            // The last colon of `[::1]` belongs to the address.
             Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
             _ => (text, None),
         };
@@ -319,6 +320,7 @@ impl Guard {
         let local = local.ip().to_canonical();
         let by_address = match host.address() {
             Some(address) => {
+                // All loopback addresses mean this machine, whichever of them the client has used.
                 address == local || (address.is_loopback() && self.address.ip().is_loopback())
             }
             None => host.name.eq_ignore_ascii_case("localhost") && local.is_loopback(),

@@ -457,6 +457,7 @@ impl Server {
             }
         };
         let _ = timeout_at(since + DRAIN_TIMEOUT, all_answered()).await;
+        // The shutdown of the first workbench ends the servers of all, but only its own scripts.
         for client in &workbenches[1..] {
             stop_scripts(client);
         }

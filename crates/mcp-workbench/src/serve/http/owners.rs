@@ -80,6 +80,7 @@ pub(super) async fn forward_to(
     if forward::is_forwarded(from.headers) {
         return None;
     }
+    // The id of an event says what its request was, so that this replica can answer for one that it has never seen.
     let lost = posting.lost.or_else(|| {
         let (_, id) = parse_about(&elsewhere.about)?;
         Some((id, lost_answer(&elsewhere.about)?))

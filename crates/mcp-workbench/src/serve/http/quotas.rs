@@ -69,6 +69,7 @@ impl Exceeded {
     /// Returns the wait in whole seconds, as `Retry-After` has it.
     pub(super) fn retry_after(self) -> u64 {
         let rounds_up = u64::from(self.wait.subsec_nanos() > 0);
+        // 0 would make clients retry at once.
         self.wait.as_secs().saturating_add(rounds_up).max(1)
     }
 }
@@ -114,6 +115,7 @@ impl Quotas {
         requests: usize,
         bytes: usize,
     ) -> Result<Option<InFlight>, Exceeded> {
+        // Without limits a request takes no lock.
         if limits == Limits::default() {
             return Ok(None);
         }
@@ -231,6 +233,8 @@ impl Usage {
             return Err(exceeded(Limit::Requests(rate.per_second), wait));
         }
         if let Some(per_minute) = limits.bytes_per_minute
+            // The size of a response is known too late. So a principal may go over the limit once, and waits until
+            // that has drained.
             && let Some(wait) = self.bytes.wait(1, byte_rate(per_minute), now)
         {
             return Err(exceeded(Limit::Bytes(per_minute), wait));

@@ -176,6 +176,7 @@ impl Refusal {
                 headers.insert(header::WWW_AUTHENTICATE, CHALLENGE_SCOPE);
             }
             Self::Token(TokenRefusal::Unavailable) => {
+                // The keys of the issuer are fetched again after 5 s at the earliest.
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
             }
             Self::TooBusy

@@ -57,6 +57,8 @@ pub(super) async fn read(
             return Err(Refusal::TooLarge);
         }
         if (bytes.len() + data.len()) / PERMIT_BYTES >= permits.len() {
+            // Refused instead of waited for: bodies that are half read and wait for each other's permits would never
+            // end.
             let permit = Arc::clone(room).try_acquire_owned();
             permits.push(permit.map_err(|_| Refusal::TooManyBytes)?);
         }

@@ -91,6 +91,7 @@ impl SharedStream {
 
     /// Shares an event with its number; `None` for the end.
     pub(super) fn push(&mut self, number: u64, frame: Option<Frame>) {
+        // Never waits, because a slow store must not slow down the client.
         let sent = self.events.as_ref().map(|it| it.try_send((number, frame)));
         if sent.is_some_and(|sent| sent.is_err()) {
             self.events = None;

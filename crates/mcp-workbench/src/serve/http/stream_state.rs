@@ -277,6 +277,7 @@ impl StreamsState {
         let waiting = stream.events.len() as u64 - stream.sent();
         let unheard = id == STANDALONE && stream.reader.is_none();
         let too_many = waiting > MAX_STANDALONE_EVENTS as u64 || self.unsent > MAX_UNSENT_BYTES;
+        // A client need not open this stream at all.
         if unheard && too_many {
             self.drop_oldest(id);
         }
@@ -386,6 +387,7 @@ impl StreamsState {
     /// Returns the streams with droppable bytes. Small responses stay, because the error that would replace them is as
     /// large.
     pub(super) fn droppable(&self) -> Vec<StoredBytes<u64>> {
+        // The oldest responses go first, until the session is within its share again.
         let mut surplus = self.unsent.saturating_sub(MAX_UNSENT_BYTES);
         let ended = self.ended.iter().filter_map(|(id, since)| {
             let stream = self.streams.get(id)?;

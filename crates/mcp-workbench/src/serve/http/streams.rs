@@ -352,6 +352,7 @@ impl StreamReader {
         let Some(stream) = stream.filter(|stream| stream.is_read_by(*serial)) else {
             return Poll::Ready(Next::Ended);
         };
+        // Events before `first` are no longer stored. The client sees the gap in the ids.
         let number = self.next.max(stream.first);
         let Some(event) = stream.event(number) else {
             if stream.ended {

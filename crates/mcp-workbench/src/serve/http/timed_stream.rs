@@ -256,6 +256,7 @@ impl TimedStream {
                     let bytes = left - buffer.filled().len();
                     self.discard = Some(Discard { bytes, end });
                 }
+                // Nothing read means that the client has closed the connection.
                 Poll::Ready(_) => break,
                 Poll::Pending => {
                     ready!(self.timer.poll_wait(end, context));

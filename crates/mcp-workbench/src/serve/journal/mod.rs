@@ -171,6 +171,7 @@ impl Journal {
             Ok(_) => {}
             Err(error) => tracing::warn!("failed to shorten the journal of a client: {error}"),
         }
+        // Twice the size that is left, so that each byte is copied about once on average.
         state.compact_at = MIN_COMPACTED_BYTES.max(2 * (state.taken + state.recorded));
     }
 
