@@ -44,6 +44,7 @@ impl Alarm {
             if now < moment + LATE_AFTER {
                 return Poll::Ready(());
             }
+            // Noticed late. The next turn waits for the grace period, in which the awaited message may be read.
             self.late_at = Some(now);
         }
     }
@@ -68,6 +69,7 @@ impl Alarm {
             if sleep.deadline() >= moment {
                 return Poll::Ready(());
             }
+            // The timer was set for an earlier deadline, which has moved since.
             sleep.as_mut().reset(moment);
         }
     }

@@ -46,12 +46,15 @@ fn put_digits(place: &mut [u8], mut number: u64) {
 /// Returns the date of a day number since 1970. Years start in March, so that a leap day is the last day of its
 /// year; 400 years always have the same number of days.
 fn date(days: u64) -> (u64, u64, u64) {
+    // 719,468 days lie between 0000-03-01 and 1970-01-01, and 146,097 days are 400 years.
     let days = days + 719_468;
     let era = days / 146_097;
     let day_of_era = days % 146_097;
+    // Without the leap days: one in 4 years (1,460 days), none in 100 (36,524), and one in 400.
     let year_of_era =
         (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    // From March on, five months have 153 days.
     let month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };

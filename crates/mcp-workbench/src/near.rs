@@ -57,6 +57,7 @@ impl FoldedName {
             12..=MAX_COMPARED => 3,
             _ => 0,
         };
+        // A slip changes the length by one at most.
         if a.len().abs_diff(b.len()) > allowed {
             return None;
         }
@@ -67,6 +68,7 @@ impl FoldedName {
 
 /// Returns the optimal string alignment distance: letters added, left out, replaced, or swapped with their neighbour.
 fn slips(a: &[char], b: &[char]) -> usize {
+    // Three rows of the table are enough, since a swap looks two rows back.
     let mut before_last: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
     for (i, &from) in a.iter().enumerate() {

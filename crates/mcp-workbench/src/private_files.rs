@@ -47,6 +47,7 @@ pub(crate) fn replace_pieces(
 /// Writes a file, unless it already exists.
 pub(crate) fn create(folder: &Path, name: &str, text: &[u8]) -> io::Result<()> {
     place(folder, name, &[text], |temporary, file| {
+        // A rename would replace a file that another process has just created.
         match fs::hard_link(temporary, file) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
             Ok(()) => fs::remove_file(temporary),

@@ -78,6 +78,7 @@ impl SealKeys {
     /// Derives the keys from their texts, of which every character counts.
     pub(crate) fn new(current: &str, previous: Option<&str>) -> Result<Self, ShortKey> {
         let derive = |text: &str| {
+            // Files and variables often end with a line break.
             let text = text.trim();
             let key = derive_key(text.as_bytes(), &[b"mcp-workbench seal key"]);
             (text.len() >= MIN_KEY_LENGTH)
@@ -216,6 +217,7 @@ fn mac_key(key: &[u8]) -> hmac::Key {
 
 /// Returns the bytes that a MAC covers.
 fn signed(purpose: SealPurpose, content: &str) -> Vec<u8> {
+    // The zero byte ends the purpose, so that no content can continue it.
     [purpose.name().as_bytes(), &[0], content.as_bytes()].concat()
 }
 
@@ -236,6 +238,7 @@ fn nonce() -> Nonce {
 fn derive_key(secret: &[u8], parts: &[&[u8]]) -> Key {
     let mut mac = hmac::Context::with_key(&mac_key(secret));
     for part in parts {
+        // With its length, so that two parts never look like one.
         mac.update(&(part.len() as u64).to_be_bytes());
         mac.update(part);
     }

@@ -59,6 +59,7 @@ impl TraceContext {
         let span_id = u64::try_from(hexadecimal(parts.next()?, 16)?).ok()?;
         let flags = hexadecimal(parts.next()?, 2)?;
         let has_more = parts.next().is_some();
+        // The specification rules out version ff and ids of zero.
         if version == 0xff || (version == 0 && has_more) || trace_id == 0 || span_id == 0 {
             return None;
         }
@@ -75,6 +76,7 @@ impl TraceContext {
         let meta = meta.with_member(TRACEPARENT, &RawJson::of(&self.to_string()));
         match &self.state {
             Some(state) => meta.with_member(TRACESTATE, &RawJson::of(state)),
+            // A state that is there belongs to another span.
             None => meta.without_members(&[TRACESTATE]),
         }
     }

@@ -66,6 +66,7 @@ impl Guard {
     pub(crate) async fn connect(&self, url: &Url) -> Result<Box<dyn Stream>, DialFault> {
         self.check(url)?;
         let unreachable = |error: &dyn std::error::Error| DialFault::Unreachable(innermost(error));
+        // A proxy would look for this name on its own machine.
         let proxies = if is_this_machine(url) {
             Proxies::None
         } else {
@@ -95,6 +96,7 @@ impl Guard {
         if zones.iter().all(|zone| *zone == NetworkZone::Public) {
             return Ok(addresses);
         }
+        // Only now, since it may take a lookup.
         let own = self.own_zone(lookup).await;
         if zones.iter().all(|zone| permits(own, *zone)) {
             Ok(addresses)

@@ -71,6 +71,7 @@ impl NetworkZone {
     fn of_v4(address: Ipv4Addr) -> Self {
         match address.octets() {
             [127, ..] => Self::Loopback,
+            // Private networks, and the shared range of carriers, which overlay networks such as Tailscale use.
             [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => Self::Private,
             // "This" network, link-local, protocol assignments, documentation, benchmarks, multicast, reserved.
             [0 | 224..=255, ..]
@@ -106,6 +107,7 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
         | [0, 0, 0, 0, 0xffff, 0, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         | [0x2002, high, low, ..] => Some(join(high, low)),
+        // `::1` and its neighbours are not IPv4 addresses.
         [0, 0, 0, 0, 0, 0, high, low] if high > 0 => Some(join(high, low)),
         _ => None,
     }

@@ -207,6 +207,7 @@ impl CallRecord {
 
     pub(super) fn end_hop(&mut self, end: &HopEnd<'_>, secrets: &Secrets) {
         let mut hops = self.hops.iter_mut().rev();
+        // The latest open one, since the ids of a server start again with each connection.
         let open = hops.find(|it| it.request_id == end.hop.request_id && it.duration_us.is_none());
         if let Some(hop) = open {
             hop.duration_us = Some(micros(end.duration));

@@ -195,6 +195,7 @@ fn compile_error(code: &str, errors: &compile::Errors<&str, ()>) -> FilterError 
 
 /// Creates an error at a part of the filter.
 fn syntax(code: &str, part: &str, what: &str) -> FilterError {
+    // Parts are slices of the filter, so that their address gives their place in it.
     let at = (part.as_ptr() as usize).checked_sub(code.as_ptr() as usize);
     let before = at.and_then(|at| code.get(..at)).unwrap_or(code);
     FilterError::Syntax {

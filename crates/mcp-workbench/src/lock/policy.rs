@@ -53,13 +53,18 @@ impl PinPolicy {
     /// moment when it starts to enforce everything else.
     pub(super) fn raise(&mut self, wanted: &Self) {
         if wanted.is_enforced && !self.is_enforced {
+            // From now on everything is enforced. The exceptions of the configuration count, but not for servers that
+            // were enforced before.
             let before = std::mem::replace(self, wanted.clone());
             self.retain(|toolbox, server| before.server(toolbox, server) != Some(PinMode::Enforce));
         } else if wanted.is_enforced {
+            // Both enforce everything. An exception that the configuration no longer has is removed.
             self.retain(|toolbox, server| wanted.server(toolbox, server).is_some());
         } else if self.is_enforced {
+            // The configuration enforces less, which lowers nothing. An exception ends if its server is enforced there.
             self.retain(|toolbox, server| wanted.server(toolbox, server) != Some(PinMode::Enforce));
         } else {
+            // Neither enforces everything, so that all servers of the configuration here are enforced ones.
             for (toolbox, servers) in &wanted.servers {
                 let known = self.servers.entry(toolbox.clone()).or_default();
                 known.extend(servers.iter().map(|(name, mode)| (name.clone(), *mode)));

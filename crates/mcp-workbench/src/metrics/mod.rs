@@ -119,6 +119,7 @@ impl Counted {
             duration,
             mut attributes,
         } = measurement;
+        // In one order, so that equal attributes are the same series.
         attributes.sort_unstable();
         let mut all = lock(&self.series);
         let mut series = (instrument, attributes);
@@ -175,6 +176,7 @@ impl Histogram {
         let comma = if labels.is_empty() { "" } else { "," };
         let mut count = 0;
         for (bucket, bound) in self.buckets.iter().zip(BOUNDS) {
+            // Each bucket of this format includes all smaller ones.
             count += bucket;
             let _ = writeln!(
                 text,

@@ -111,6 +111,7 @@ impl Tracer for Spans {
         let span = self.tracer.build_with_context(builder, &context);
         let trace = of_context(span.span_context());
         let mut open = lock(&self.open);
+        // A span beyond the bound is not exported. Its context is still passed on, so that the trace is not torn.
         if open.len() < MAX_SPANS {
             open.insert(trace.span_id, span);
         }

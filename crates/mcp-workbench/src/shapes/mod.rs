@@ -89,6 +89,7 @@ impl ToolShape {
     /// Returns the place for the result of a call that begins, if it is to be read.
     pub(crate) fn due(&self) -> Option<Arc<SeenShape>> {
         let seen = self.0.as_ref()?;
+        // Not one atomic step: a lost update only moves the next reading.
         let left = seen.pass_over.load(Ordering::Relaxed);
         if left > 0 {
             seen.pass_over.store(left - 1, Ordering::Relaxed);
@@ -146,9 +147,11 @@ impl SeenShape {
         }
         learned.results += 1;
         learned.unchanged = if is_changed { 0 } else { learned.unchanged + 1 };
+        // After each result in a row without news, twice as many calls are passed over.
         let passed_over = (1_u32 << learned.unchanged.min(8)) - 1;
         self.pass_over
             .store(passed_over.min(MAX_PASSED_OVER), Ordering::Relaxed);
+        // The number of results alone is stored now and then, so that a shape is shown after a restart.
         is_changed || learned.results.is_power_of_two()
     }
 }
@@ -173,6 +176,7 @@ impl Shapes {
 
     /// Returns whether results wait to be read, which are then the caller's business.
     pub(crate) fn take_samples(&self) -> bool {
+        // The load is cheap, and says no for nearly every call.
         self.has_samples.load(Ordering::Relaxed) && self.has_samples.swap(false, Ordering::Relaxed)
     }
 

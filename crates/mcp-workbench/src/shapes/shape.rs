@@ -267,6 +267,7 @@ impl ObjectShape {
     /// Returns whether objects have so many different names that these are probably data.
     fn has_many_names(&self) -> bool {
         let names = self.members.len();
+        // If an object usually has few of the names that all objects have, the names are data.
         let in_all: u64 = self.members.iter().map(|it| it.objects).sum();
         let usual = in_all / self.objects.max(1);
         let is_varied = u64::try_from(names).is_ok_and(|names| names > 3 * usual.max(1));
@@ -296,6 +297,7 @@ fn is_identifier(name: &str) -> bool {
     let begins = name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_' || it == '$');
     let is_word = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'$');
     let digits = name.bytes().filter(u8::is_ascii_digit).count();
+    // Such a name is an id or a hash.
     let is_hexadecimal =
         name.len() >= 8 && digits > 0 && name.bytes().all(|it| it.is_ascii_hexdigit());
     begins && name.len() <= MAX_NAME && name.bytes().all(is_word) && digits <= 3 && !is_hexadecimal

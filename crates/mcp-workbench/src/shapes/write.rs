@@ -69,6 +69,7 @@ impl Writer {
             return self.kind(Kind::Array);
         }
         let of = self.shape(element, depth - 1);
+        // Without parentheses, `[]` would apply only to the last type.
         if of.contains(" | ") && !(of.starts_with('{') && of.ends_with('}')) {
             format!("({of})[]")
         } else {

@@ -44,6 +44,7 @@ pub(crate) enum Standing {
 
 /// Returns whether a character has no visible form, wherever it is. Tabs and line feeds are among them.
 pub(crate) fn is_unseen(character: char) -> bool {
+    // Nearly all characters end here, without a search in the tables.
     if character < '\u{7F}' {
         return character < ' ';
     }
@@ -123,6 +124,7 @@ pub(crate) fn unseen(characters: impl Iterator<Item = (usize, char)>) -> Vec<Uns
     isolates.end_line();
     // Isolates and direction marks are needed where right-to-left text is; elsewhere they only reorder what a user reads.
     if reads_from_right {
+        // The positions of flags are in order already. Those of isolates come between them.
         in_place.append(&mut isolates.closed);
         in_place.sort_unstable();
     }

@@ -59,8 +59,8 @@ impl Resolver<'_> {
         // In this order, since a missing key is also a short one.
         let fault = if !expanded.missing.is_empty() {
             SealKeyFault::Missing
-        // A default of a reference is written in the file too.
         } else if expanded.used.is_empty() {
+            // A default of a reference is written in the file too.
             SealKeyFault::Literal
         } else if self.is_exposed(text) {
             SealKeyFault::Exposed

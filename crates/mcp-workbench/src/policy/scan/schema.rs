@@ -21,6 +21,7 @@ const IN_PLACE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
 /// Returns true if a definition has enough nesting or references for a schema bomb; most have not.
 pub(super) fn may_be_bomb(definition: &str) -> bool {
     let brackets = memchr::memchr2_iter(b'{', b'[', definition.as_bytes());
+    // A schema with fewer brackets than levels is not too deep.
     brackets.take(MAX_SCHEMA_DEPTH + 1).count() > MAX_SCHEMA_DEPTH
         || ["Ref\"", "$ref", "\\u"]
             .iter()
@@ -64,6 +65,8 @@ fn check_schema(tree: &Tree, root: usize, findings: &mut Vec<Finding>) {
     if references.resolved.is_empty() {
         return;
     }
+    // The first graph has all that a reader may expand. The second has only what applies to one value: a cycle there
+    // is checked without end, while one through `properties` ends with the value.
     let everywhere = Graph::everywhere(tree, root, &parts, &references);
     let in_place = Graph::in_place(tree, root, &parts, &references);
     if everywhere.largest().max(in_place.largest()) > MAX_EXPANDED {
@@ -197,6 +200,7 @@ impl<'a> PartNames<'a> {
     fn follow(&self, tree: &Tree, from: usize, pointer: &str) -> Option<usize> {
         let mut node = from;
         for step in pointer.split('/').skip(1) {
+            // In this order (RFC 6901): otherwise `~01` would become `/`.
             let step = step.replace("~1", "/").replace("~0", "~");
             node = match tree.nodes[node].content {
                 Content::Array => *tree.nodes[node].children.get(step.parse::<usize>().ok()?)?,
@@ -281,6 +285,7 @@ impl Graph {
                     .iter()
                     .map(|target| self.cycles[*target])
                     .filter(|target| *target != cycle);
+                // Each reference can double the size, so that a small schema exceeds any integer.
                 let led_to = outward.fold(1_u64, |sum, target| sum.saturating_add(sizes[target]));
                 sizes[cycle] = sizes[cycle].saturating_add(led_to);
             }
@@ -304,6 +309,7 @@ impl Graph {
             ways if ways > nodes => Cycle::Branching,
             _ => Cycle::Single,
         });
+        // The variants are in the order of their severity.
         cycles.max().unwrap_or(Cycle::None)
     }
 }
@@ -321,6 +327,7 @@ fn cycles(edges: &[Vec<usize>]) -> Vec<usize> {
             path.push((start, 0));
         }
         while let Some((node, next)) = path.pop() {
+            // The first visit. A node comes back after each of its edges, with the index of the next one.
             if next == 0 {
                 (order[node], low[node]) = (seen, seen);
                 seen += 1;
@@ -331,10 +338,12 @@ fn cycles(edges: &[Vec<usize>]) -> Vec<usize> {
                 if order[target] == NONE {
                     path.push((target, 0));
                 } else if cycles[target] == NONE {
+                    // A node whose cycle is complete cannot be part of this one.
                     low[node] = low[node].min(order[target]);
                 }
                 continue;
             }
+            // No edge leads further back, so that this node and all that were opened after it are one cycle.
             if low[node] == order[node] {
                 while let Some(member) = open.pop() {
                     cycles[member] = done;
@@ -344,6 +353,7 @@ fn cycles(edges: &[Vec<usize>]) -> Vec<usize> {
                 }
                 done += 1;
             }
+            // The parent reaches whatever this node reaches.
             if let Some((parent, _)) = path.last() {
                 low[*parent] = low[*parent].min(low[node]);
             }
