@@ -49,7 +49,7 @@ pub(super) struct Clients {
 #[derive(Default)]
 struct ClientTable {
     clients: BTreeMap<u64, Arc<Client>>,
-    /// How many there have been.
+    /// The number of clients so far, which numbers the next one.
     numbers: u64,
 }
 
@@ -126,7 +126,6 @@ impl Clients {
         }
     }
 
-    /// Describes all clients.
     pub(super) fn status(&self) -> Vec<ClientStatus> {
         let table = self.table();
         let clients = table.clients.iter().map(|(number, it)| {
@@ -202,6 +201,7 @@ pub(super) async fn serve(
         return Ok(());
     }
     let socket = Arc::new(socket);
+    // Passed to the waiting process before anything of the client is read, so that a kill from here on loses nothing.
     let journal = match journal(host, &socket, &replay, &streams.input) {
         Ok(journal) => Arc::new(journal),
         Err(error) => {

@@ -82,6 +82,7 @@ pub(super) fn start(
         Ok(status) if status.success() => Ok(()),
         Ok(_) => Err(io::Error::other("the host could not be detached")),
         Err(error) => {
+            // Other clients would connect to it and wait for a host that never comes.
             let _ = fs::remove_file(&socket);
             Err(error)
         }

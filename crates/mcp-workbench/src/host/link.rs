@@ -122,7 +122,6 @@ pub(crate) enum HostAnswer {
         reason: String,
     },
     Status(Box<HostStatus>),
-    /// The page is served.
     Page(PageAddress),
     /// It was done, to so many servers.
     Done {
@@ -160,7 +159,6 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// Parses the line.
     pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, LinkError> {
         serde_json::from_slice(&self.line).map_err(|_| LinkError::Malformed)
     }

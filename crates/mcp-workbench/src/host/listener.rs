@@ -79,7 +79,6 @@ pub(crate) struct Followed {
     pub(crate) process: Option<ClientProcess>,
 }
 
-/// A running host.
 pub(super) struct Host {
     pub(super) options: HostOptions,
     pub(super) place: HostFolder,
@@ -150,6 +149,7 @@ impl Host {
                 }
                 Err(error) => {
                     tracing::warn!("cannot accept a connection: {error}");
+                    // The system has no descriptors left. Without a pause this loop would use a whole CPU.
                     sleep(Duration::from_millis(100)).await;
                 }
             }
@@ -266,6 +266,7 @@ impl Host {
             ),
             folders: folders.clone(),
         });
+        // The caches and the pins are those of the first client.
         if first.folders != folders {
             return Err("its cache or state directory is a different one");
         }
@@ -303,6 +304,7 @@ impl Host {
     /// Ends the clients and then the servers.
     async fn end(&self) {
         let since = Instant::now();
+        // First, so that the next client starts a new host and does not wait for this one to end.
         self.release();
         self.stop.cancel();
         let mut count = self.clients.count();

@@ -209,6 +209,7 @@ pub(crate) fn has_host(file: &Path, environment: &Environment) -> bool {
 /// Returns the name of the folder of a configuration file.
 fn name(file: &Path, environment: &Environment) -> String {
     let file = environment.absolute(file);
+    // A client that names the file by a link must find the same host.
     let file = fs::canonicalize(&file).unwrap_or(file);
     let digest = Sha256::digest(file.as_os_str().as_encoded_bytes());
     hexadecimal(&digest)[..NAME_DIGITS].to_owned()
@@ -276,6 +277,7 @@ fn check_parent(folder: &Path) -> Result<(), PlaceError> {
     };
     let mode = metadata.permissions().mode();
     let is_trusted = is_ours(&metadata) || metadata.uid() == 0;
+    // The bit that keeps users from replacing each other's files in folders such as `/tmp`.
     let is_sticky = mode & 0o1000 != 0;
     let is_closed = mode & 0o022 == 0;
     if metadata.is_dir() && is_trusted && (is_closed || is_sticky) {

@@ -7,13 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::build::Build;
 
-/// A host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HostStatus {
     pub(crate) pid: u32,
     pub(crate) build: Build,
-    /// The configuration file.
     pub(crate) config: String,
     /// Set if it takes no new clients.
     #[serde(default)]
@@ -40,7 +38,6 @@ pub(crate) struct ClientStatus {
     pub(crate) pid: u32,
     /// The folder in which it was started.
     pub(crate) folder: String,
-    /// The requests that run.
     pub(crate) running: usize,
     pub(crate) uptime_seconds: u64,
 }
@@ -59,7 +56,6 @@ pub(crate) struct ServerStatus {
     /// The memory of its process and of all that it has started.
     #[serde(default)]
     pub(crate) memory_bytes: Option<u64>,
-    /// The calls so far.
     pub(crate) calls: u64,
     #[serde(default)]
     pub(crate) uptime_seconds: Option<u64>,

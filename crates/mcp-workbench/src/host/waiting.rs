@@ -106,6 +106,7 @@ impl<'a> ReachTimeout<'a> {
 
     fn left(&self) -> Duration {
         let left = self.deadline.saturating_duration_since(Instant::now());
+        // A socket takes no timeout of zero.
         left.max(RETRY_INTERVAL)
     }
 
@@ -180,9 +181,7 @@ pub(crate) type Describe = Box<dyn Fn() -> Option<Attach>>;
 enum LinkEnd {
     /// The client has ended, with the exit code of its process.
     Client(u8),
-    /// The host was stopped.
     Stopped,
-    /// The host was killed.
     Killed,
 }
 
