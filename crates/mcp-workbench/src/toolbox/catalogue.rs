@@ -36,6 +36,7 @@ impl Catalogue {
         let mut servers = Vec::new();
         for (name, server) in held.servers() {
             let mut status = server.updates();
+            // Marked before it is read, so that a change in between makes the catalogue outdated.
             status.mark_unchanged();
             let tools = server.status().tools;
             lists.extend(tools.map(|tools| (name.clone(), tools)));

@@ -116,6 +116,7 @@ impl Connecting {
         while let Some(deadline) = self.deadline()
             && let Ok(Some(answered)) = timeout_at(deadline, self.requests.join_next()).await
         {
+            // A request that panicked leaves its server among those that are still starting.
             if let Ok((number, answer)) = answered {
                 self.pending.remove(&number);
                 if answer.is_ok() {

@@ -65,6 +65,7 @@ impl Contents {
     /// Returns the contents for a new configuration. Servers whose entries did not change are kept running.
     pub(super) fn renewed(&self, config: &Arc<config::Toolbox>, files: &ChangedFiles) -> Self {
         let renewed = Self::new(Arc::clone(config), Arc::clone(&self.pool));
+        // A toolbox that was never used has no servers to renew.
         if let Some(known) = self.servers.get() {
             let servers = config.servers.iter().map(|(name, server)| {
                 let handle = match known.get(name) {
@@ -136,7 +137,6 @@ pub(crate) struct ToolboxChanges {
 }
 
 impl ToolboxChanges {
-    /// Compares two configurations.
     pub(super) fn between(
         old: &config::Toolbox,
         new: &config::Toolbox,
@@ -165,7 +165,6 @@ impl ToolboxChanges {
         changes
     }
 
-    /// Returns whether nothing changed.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }

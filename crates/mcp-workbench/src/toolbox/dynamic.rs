@@ -176,6 +176,7 @@ pub(crate) fn registered_definition(
         .find(|member| member.key == "_meta")
         .and_then(|member| member.value.members())
         .unwrap_or_default();
+    // No server may claim to be another one.
     let kept = meta
         .iter()
         .filter(|it| !matches!(it.key.as_ref(), "toolbox" | "server" | "tool"));

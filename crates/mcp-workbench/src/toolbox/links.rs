@@ -99,6 +99,7 @@ impl LinkTable {
     /// Makes room at the expense of a server that has more than its share of the table: of the server that has just
     /// linked something, or else of the one with the most links. So no server can push out the few links of another.
     fn remove_oldest(&mut self, owner: Owner, server: &ServerIdentifier) {
+        // Not zero: the link that was just added is in the table.
         let share = MAX_LINKS / self.uris.len();
         let newest = (owner, server.clone());
         let key = match self.uris.get(&newest) {

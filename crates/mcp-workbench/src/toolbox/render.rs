@@ -153,6 +153,7 @@ fn within<'a, T: 'a>(
     size: impl Fn(&T) -> usize,
 ) -> impl Iterator<Item = &'a T> {
     let mut used = 0;
+    // Ends at the first item that does not fit, so that the answer has the beginning of the list and not some of it.
     items.take_while(move |item| {
         used += size(item);
         used <= bytes
@@ -204,6 +205,7 @@ fn share(sizes: &[usize], bytes: usize) -> usize {
     let mut sizes = sizes.to_vec();
     sizes.sort_unstable();
     let mut left = bytes;
+    // From the smallest: what it does not need goes to the larger ones.
     for (index, size) in sizes.iter().enumerate() {
         let share = left / (sizes.len() - index);
         if *size > share {

@@ -93,16 +93,19 @@ impl SchemaReader<'_> {
         let mut waiting = vec![schema.clone()];
         let mut followed = HashSet::new();
         while let Some(part) = waiting.pop() {
+            // The schema itself is read in any case, however much was spent before.
             if parts.is_empty() || self.parts_left > 0 {
                 self.parts_left = self.parts_left.saturating_sub(1);
                 let made_of = part
                     .member("allOf")
                     .and_then(|it| it.elements())
                     .unwrap_or_default();
+                // Reversed, because the last one is taken first.
                 waiting.extend(made_of.into_iter().take(MAX_PARTS).rev());
                 let reference = part.member("$ref");
                 let reference = reference.as_ref().and_then(RawJson::as_text);
                 if let Some(reference) = reference
+                    // A reference may lead back to itself.
                     && followed.insert(reference.clone().into_owned())
                 {
                     waiting.extend(self.resolve(&reference));
@@ -118,6 +121,7 @@ impl SchemaReader<'_> {
         let mut found = self.root.clone();
         let pointer = reference.strip_prefix('#')?;
         for step in pointer.split('/').skip(1).take(MAX_DEPTH * 4) {
+            // In this order, as RFC 6901 wants it: `~01` stands for `~1`.
             let step = step.replace("~1", "/").replace("~0", "~");
             found = match found.kind() {
                 Kind::Array => found.elements()?.into_iter().nth(step.parse().ok()?)?,
@@ -241,6 +245,7 @@ impl SchemaReader<'_> {
                 shape: AllowedValues::Any,
                 default: None,
             }));
+        // Beside named members it would only make the line longer.
         let others = first(parts, "additionalProperties");
         if members.known.is_empty()
             && let Some(others) = others.filter(|it| it.kind() == Kind::Object)

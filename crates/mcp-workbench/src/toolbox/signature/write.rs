@@ -38,6 +38,7 @@ pub(super) fn parameters(members: &Members) -> String {
     }
     let least = DETAIL_LEVELS[DETAIL_LEVELS.len() - 1];
     let optional = members.known.iter().filter(|it| !it.is_required).count();
+    // One less at a time. The reader has bounded their number.
     let fewer = (0..optional).rev().map(|kept| some(members, kept, least));
     fewer
         .into_iter()
