@@ -29,6 +29,7 @@ impl<S> CachedList<S> {
     /// a server announces a change.
     fn new(merged: Arc<Merged<S>>, now: Instant) -> Self {
         let time = Duration::from_millis(merged.hints.ttl_ms);
+        // 0 is what a server that names no lifetime gets. Its list is valid until it announces a change.
         let until = now.checked_add(time).filter(|_| !time.is_zero());
         Self { merged, until }
     }
@@ -82,7 +83,6 @@ impl<S> ListCache<S> {
         }
     }
 
-    /// Drops all lists.
     pub(super) fn clear(&mut self) {
         self.generation += 1;
         self.lists.clear();

@@ -162,6 +162,8 @@ impl Merged<ServerIdentifier> {
     ) -> Self {
         let mut merged = Self::empty(&lists);
         let mut owners: HashMap<String, ServerIdentifier> = HashMap::new();
+        // Before anything is renamed, all lists have to be known: the second server with a name changes what the
+        // first one gets.
         for list in &lists {
             for value in list.items.iter().filter_map(|item| text(item, key)) {
                 let owner = owners.entry(value.clone());
@@ -174,6 +176,7 @@ impl Merged<ServerIdentifier> {
             let Some(value) = text(&item, key) else {
                 continue;
             };
+            // A user interface belongs to the server whose tools name it, whichever server lists it.
             let claimed = claims.and_then(|claims| claims.first(&value));
             let is_claimed = claims.is_some_and(|it| it.only(&value) == Some(&server));
             let is_of_another = claimed.is_some() && !is_claimed || is_ours(&value);

@@ -80,7 +80,6 @@ impl Native {
         }
     }
 
-    /// Returns the toolbox.
     pub(crate) fn toolbox(&self) -> &Arc<Toolbox> {
         &self.toolbox
     }
@@ -195,6 +194,7 @@ impl Native {
             if let Some(merged) = cache.get(family) {
                 return merged;
             }
+            // If a list changes while it is read, `put` notices by this number.
             cache.generation()
         };
         let mut lists = Vec::new();

@@ -45,6 +45,7 @@ impl ShownSkills {
         for (server, list) in native.toolbox.catalogue().lists() {
             for skill in &list.skills {
                 let is_taken = |root: &str| {
+                    // No server may have a URI of the form that is generated for others.
                     root.starts_with(PREFIX)
                         || skills.iter().any(|it| {
                             it.server != *server
@@ -136,6 +137,8 @@ pub(super) async fn get(native: &Native, params: &RawJson, context: CallContext)
         }
         let route = native.resource_route(&uri, &context.client).await?;
         let list = list_of(native, &route.server).ok_or_else(unknown)?;
+        // Servers may have skills that they do not list. Where only approved skills are offered, nobody has approved
+        // these.
         if list.is_enforced || route.shown != route.original {
             return Err(unknown());
         }

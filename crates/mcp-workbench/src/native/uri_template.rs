@@ -34,6 +34,7 @@ fn step(piece: &Piece<'_>, uri: &str, from: &[bool]) -> Vec<bool> {
                 }
             }
             Piece::Part => {
+                // Before `carried` takes this position in: a part has at least one character.
                 to[at] = carried;
                 carried = (carried || *reached) && uri.as_bytes().get(at) != Some(&b'/');
             }
