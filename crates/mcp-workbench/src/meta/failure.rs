@@ -27,7 +27,6 @@ pub(crate) const REPLICA_GONE: &str = "The process of the workbench that held th
 
 /// The reason why a meta-tool failed.
 pub(super) enum Failure {
-    /// The parameters are invalid.
     InvalidParameters {
         problems: Vec<ParameterProblem>,
         /// The toolboxes to choose from, if the toolbox is one of the problems.

@@ -108,6 +108,7 @@ pub(super) async fn run(
                 None if detail == Detail::Full => opened.result.clone(),
                 None => offload(opened.bytes(), move || render_opened(&opened, detail)).await,
             };
+            // Only now, because the notices are in the result.
             workbench.mark_reported(&found);
             Ok(result)
         }

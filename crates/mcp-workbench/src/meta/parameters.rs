@@ -283,6 +283,7 @@ impl ParameterReader {
             return None;
         }
         let number = value.as_str();
+        // Some models write integers with a fraction.
         let whole = number
             .strip_suffix(".0")
             .unwrap_or(number)

@@ -98,6 +98,7 @@ pub(super) async fn run(
         .map_err(refused)?;
     if let Some(filter) = &params.select {
         let selected = select(workbench, &stored, filter).await?;
+        // The part that the filter selects may be too long again.
         let page_size = stored.page_size;
         return Ok(fit_page(workbench, page_size, owner, texts(&[selected])));
     }
@@ -134,7 +135,6 @@ fn texts(texts: &[String]) -> RawJson {
     RawJson::of(&json!({ "content": content }))
 }
 
-/// The parsed parameters.
 struct ReadResultParams {
     /// The result as the caller named it.
     result: String,

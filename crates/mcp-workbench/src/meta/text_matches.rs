@@ -7,7 +7,6 @@ use memchr::{memchr, memmem, memrchr};
 /// The number of bytes of the line that are shown on either side of a match.
 const CONTEXT_BYTES: usize = 200;
 
-/// A match.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TextMatch<'t> {
     pub(super) at: usize,
@@ -29,6 +28,7 @@ impl fmt::Display for TextMatch<'_> {
 
 /// Returns all matches, except those that an earlier one shows as well. ASCII letters match in both cases.
 pub(super) fn text_matches<'t>(text: &'t str, query: &str) -> Vec<TextMatch<'t>> {
+    // Only ASCII letters change, so positions in the copy are positions in the text.
     let folded = text.to_ascii_lowercase();
     let query = query.to_ascii_lowercase();
     let mut text_matches = Vec::new();

@@ -90,7 +90,6 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
     RawJson::of(&definition)
 }
 
-/// The parameters of `use_tool`.
 pub(crate) struct UseToolParams<'a> {
     pub tool: UsedTool<'a>,
     /// The arguments of the tool, an object.

@@ -107,6 +107,7 @@ impl CalledFunction {
         match self {
             Self::Tool(tool) => {
                 let definition = definition(workbench, tool);
+                // A tool that is not known may write.
                 definition.is_none_or(|it| !Hints::of(&it.definition).read_only)
             }
             Self::Search | Self::Describe | Self::ReadResult => false,

@@ -278,6 +278,7 @@ impl RunReport {
     }
 
     fn next_step(&self) -> &'static str {
+        // First, whatever was wrong with the script: to repeat what it wrote would do more harm.
         let has_effects = self
             .calls
             .iter()

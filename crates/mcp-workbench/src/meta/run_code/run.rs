@@ -64,7 +64,6 @@ pub(crate) struct RunReport {
 
 /// The way in which a run ended.
 pub(super) enum RunEnd {
-    /// The script ended.
     Script(End),
     /// The worker ended before its script.
     WorkerGone(WorkerGone),
@@ -424,6 +423,7 @@ fn too_much() -> script::Failure {
 fn internal(message: &str) -> script::Failure {
     script::Failure {
         code: "internal_error".to_owned(),
+        // A panic may have come after the call was sent.
         outcome: Some("unknown".to_owned()),
         message: message.to_owned(),
     }

@@ -41,6 +41,7 @@ pub(crate) fn declarations(workbench: &Workbench) -> String {
         let permitted = |tool: &&ToolDefinition| list.check_script(tool).is_ok();
         for tool in list.tools().iter().filter(permitted) {
             let said = sentence(&tool.definition).unwrap_or_default();
+            // The text is the server's, and must not end the comment.
             let said = said.replace("*/", "* /");
             let read_only = if Hints::of(&tool.definition).read_only {
                 " [read-only]"
