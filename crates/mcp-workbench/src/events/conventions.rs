@@ -160,6 +160,7 @@ fn operation_attributes(end: &OperationEnd<'_>) -> Vec<Attribute> {
         let name = operation.target.as_deref().filter(|_| is_known);
         attributes.extend(name.map(|it| (TOOL, cut(it))));
     }
+    // The name of a prompt that does not exist is whatever a client has written, and would be a new series each time.
     if let (None, Some(prompt)) = (end.response_error, prompt(operation)) {
         attributes.push((PROMPT, prompt));
     }

@@ -66,7 +66,6 @@ pub(crate) struct HopStart<'a> {
     pub request_id: u64,
 }
 
-/// A hop that ended.
 pub(crate) struct HopEnd<'a> {
     pub hop: &'a Arc<Hop>,
     pub duration: Duration,
@@ -142,12 +141,12 @@ impl HopGuard {
         self.params = Some(params);
     }
 
-    /// Reports the end.
     pub(crate) fn end(mut self, result: &HopResult<'_>) {
         self.report(result);
     }
 
     fn report(&mut self, ended: &HopResult<'_>) {
+        // `end` takes the guard, and its drop comes here a second time.
         if std::mem::replace(&mut self.has_ended, true) {
             return;
         }

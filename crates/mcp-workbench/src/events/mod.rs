@@ -60,7 +60,6 @@ pub(crate) trait Tracer: Send + Sync {
     fn begin(&self, span: &TracedSpan<'_>) -> TraceContext;
 }
 
-/// Something that happened.
 pub(crate) enum Event<'a> {
     /// A request of a client began.
     OperationBegan(&'a Arc<Operation>),
@@ -256,7 +255,6 @@ impl Events {
         self.change(|readers| readers.push(reader));
     }
 
-    /// Removes a reader.
     pub(crate) fn unsubscribe(&self, reader: &Arc<dyn Reader>) {
         self.change(|readers| readers.retain(|it| !Arc::ptr_eq(it, reader)));
     }
@@ -326,6 +324,7 @@ impl Events {
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Arc<dyn Reader>>)) {
+        // The list is copied and replaced, because `emit` goes through the one that it has taken, without the lock.
         let mut known = lock(&self.readers);
         let mut readers = Vec::clone(&known);
         change(&mut readers);
@@ -354,6 +353,7 @@ impl KnownSecrets {
             None => self.by_owner.remove(&owner),
         };
         let mut all = Secrets::default();
+        // From all owners again: two may have the same value, which stays a secret until the last of them is gone.
         for secrets in self.by_owner.values() {
             all.merge(secrets);
         }

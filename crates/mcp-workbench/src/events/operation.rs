@@ -134,7 +134,6 @@ impl CallOutcome {
     }
 }
 
-/// An operation that ended.
 pub(crate) struct OperationEnd<'a> {
     pub operation: &'a Arc<Operation>,
     pub outcome: CallOutcome,
@@ -213,12 +212,12 @@ impl OperationGuard {
         self.events.wants_messages()
     }
 
-    /// Reports the end.
     pub(crate) fn end(mut self, outcome: CallOutcome, reply: Option<OperationReply<'_>>) {
         self.report(outcome, reply);
     }
 
     fn report(&mut self, outcome: CallOutcome, reply: Option<OperationReply<'_>>) {
+        // `end` takes the guard, and its drop comes here a second time.
         if std::mem::replace(&mut self.has_ended, true) {
             return;
         }
