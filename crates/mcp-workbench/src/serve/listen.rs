@@ -122,6 +122,7 @@ async fn tell_changes(
     let mut tools = workbench.tools_changed();
     let mut events = workbench.events();
     let watch = Watch::begin(native, wanted, client).await;
+    // Not what the client wanted, but what the servers report.
     stream.acknowledge(&watch.changes);
     loop {
         stream.catch_up(&watch.changes);

@@ -165,6 +165,7 @@ pub(super) fn take(
         return;
     }
     let exchange = Exchange::new(connection, may_ask(&request.method));
+    // Before anything runs, so that a cancellation on the next line finds it.
     if !exchange.attach(connection, request.clone(), place, &mut said) {
         return;
     }

@@ -255,6 +255,7 @@ impl PipeOutput {
 
     fn answer<'a>(&self, message: impl Into<Outgoing<'a>>) {
         let mut frames = self.queue().frames();
+        // A notification must not come after the response to its request.
         if !frames.notices.is_empty() {
             frames.notices.forget(self.request);
         }
@@ -312,6 +313,8 @@ pub(super) async fn write_frames<W: AsyncWrite + Unpin>(
     let mut alarm = Alarm::default();
     let mut is_flushed = true;
     while let Some(waits) = queue.waits() {
+        // What waits is written. If nothing waits, what the pipe has not taken yet is flushed. If that is done too,
+        // there is nothing to do until a message comes.
         let write = async {
             match (waits, is_flushed) {
                 (true, _) => {
@@ -328,6 +331,7 @@ pub(super) async fn write_frames<W: AsyncWrite + Unpin>(
                 is_flushed = written?;
                 gives_up_at = Instant::now() + READ_TIMEOUT;
             }
+            // A client that had nothing to read was not slow.
             () = queue.more.notified(), if !waits => gives_up_at = Instant::now() + READ_TIMEOUT,
             () = alarm.wait(Some(gives_up_at)), if waits => {
                 return Err(io::ErrorKind::TimedOut.into());

@@ -164,6 +164,7 @@ impl ParkedCalls {
         principal: Principal,
     ) -> Result<Arc<Exchange>, Reply> {
         let mut table = self.table();
+        // Checked before it is removed: a request that does not fit must not use the handle up.
         let parked = table.exchanges.get(&handle);
         let Some(parked) = parked.filter(|it| it.exchange.principal == principal) else {
             return Err(Reply::invalid_params(

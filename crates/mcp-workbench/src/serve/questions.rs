@@ -48,6 +48,7 @@ impl Questions {
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
         let id = self.id(number);
         let (answer, answered) = oneshot::channel();
+        // Before the question is sent, so that no answer can come too early.
         self.open().insert(number, answer);
         let nothing = ObjectText::new().finish();
         output.send(wire::named_request(

@@ -73,6 +73,7 @@ impl Replica {
     /// Returns the place of what a handle names; `None` if no replica has issued it.
     pub(super) fn place(&self, purpose: SealPurpose, handle: &str) -> Option<HandleOwner> {
         let content = self.sealer.reveal(purpose, handle)?;
+        // The words are last, because they may contain spaces.
         let mut parts = content.splitn(4, ' ');
         let (instance, number) = (parts.next()?, parts.next()?);
         if instance == self.instance {

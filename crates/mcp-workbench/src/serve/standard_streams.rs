@@ -150,6 +150,7 @@ mod unix {
 
     fn client_socket(stream: &impl AsFd) -> Option<ClientStream> {
         let descriptor = stream.as_fd().try_clone_to_owned().ok()?;
+        // A socket cannot be opened again, so whoever shares it sees that it no longer blocks.
         rustix::io::ioctl_fionbio(&descriptor, true).ok()?;
         Some(ClientStream::new(descriptor, StreamKind::Socket))
     }

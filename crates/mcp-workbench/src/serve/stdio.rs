@@ -81,6 +81,8 @@ pub(super) async fn read_requests(
     let mut closed = Rare::new(Box::pin(closed.cancelled()));
     let mut stop = Rare::new(Box::pin(stop));
     loop {
+        // While there are too many requests or the client does not read, nothing is read. The pipe fills, and the
+        // client has to wait.
         let next = async {
             if !connection.has_room_now() {
                 connection.has_room().await;
@@ -89,6 +91,7 @@ pub(super) async fn read_requests(
         };
         tokio::select! {
             biased;
+            // The ends come first: a client that writes without a pause must not delay the shutdown.
             () = &mut stop => return,
             () = &mut closed => return,
             () = &mut changes => {}

@@ -8,6 +8,7 @@ use crate::wire::{self, Frame, InvalidMessage, ParseError, RequestId, code, reco
 /// Returns the response to a frame that is not a message, with its id if the frame contains one.
 pub(super) fn refusal_frame(error: &ParseError, frame: &Bytes) -> Frame {
     let (id, code, message) = refusal(error);
+    // Text that is too deep is well-formed, so its id can be trusted. Broken text may contain anything.
     let deep = matches!(error, ParseError::NotJson(ScanError::TooDeep));
     let recovered = deep.then(|| recover_id(frame)).flatten();
     wire::error(id.or(recovered.as_ref()), code, &message)

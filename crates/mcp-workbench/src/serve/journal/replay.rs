@@ -104,6 +104,7 @@ impl Replay {
     /// Compares what was taken with what was recorded for the client. `sent` is the length of the output that was sent.
     pub(super) fn of(mut input: Bytes, output: &Bytes, sent: usize) -> Self {
         let mut replay = Self::default();
+        // The output first: it tells which requests of the input have an answer.
         let mut answered = replay.take_output(output, sent);
         while let Some(end) = memchr::memchr(b'\n', &input) {
             let line = input.split_to(end + 1).slice(..end);
@@ -147,6 +148,7 @@ impl Replay {
     }
 
     fn take_line(&mut self, line: &Bytes, answered: &mut Answered) {
+        // A word can be anywhere in a line. It only decides that the line is parsed; the method is looked at below.
         let is_of_session = SESSION_WORDS
             .iter()
             .any(|word| memchr::memmem::find(line, word.as_bytes()).is_some());

@@ -55,6 +55,7 @@ fn move_in(pipe: BorrowedFd<'_>, input: &File, most: usize) -> io::Result<Option
     };
     match splice(pipe, None, input, None, most, SpliceFlags::NONBLOCK) {
         Ok(count) => Ok(Some(count)),
+        // Some kernels cannot do it for this kind of file, and some sandboxes do not allow it.
         Err(Errno::INVAL | Errno::NOSYS | Errno::PERM) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -88,6 +89,8 @@ pub(super) fn take_from_socket(
     let most = room(StreamKind::Socket, buffer.remaining());
     let part = buffer.initialize_unfilled_to(most);
     let flags = RecvFlags::PEEK.union(RecvFlags::DONTWAIT);
+    // Recorded between the look and the receive. After a kill in between the bytes are in both places, which the next
+    // host can tell.
     let (_, count) = recv(socket, &mut *part, flags)?;
     let recorded = &mut part[..count];
     if count > 0 {
