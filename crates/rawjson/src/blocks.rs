@@ -45,6 +45,7 @@ impl ShortBlock {
         if missing >= SHORT {
             return None;
         }
+        // The bytes before `at` are the lowest bits.
         let Self { special, high } = Self::of(text.last_chunk()?);
         Some(Self {
             special: special >> missing,
@@ -57,6 +58,7 @@ impl ShortBlock {
         let block = u8x16::new(*bytes);
         Self {
             special: (equal(block, b'"') | equal(block, b'\\') | control(block)).to_bitmask(),
+            // The highest bit of each byte, which is set exactly if the byte is not ASCII.
             high: block.to_bitmask(),
         }
     }
@@ -111,6 +113,7 @@ impl<'a> LongBlock<'a> {
 
     #[inline]
     fn any(self, test: impl Fn(u8x16) -> u8x16) -> u32 {
+        // The results are joined first, so that one mask is made for four vectors.
         let first = test(self.vector(0)) | test(self.vector(1));
         let second = test(self.vector(2)) | test(self.vector(3));
         (first | second).to_bitmask()
@@ -119,6 +122,7 @@ impl<'a> LongBlock<'a> {
     #[inline]
     fn mask(self, test: impl Fn(u8x16) -> u8x16) -> u64 {
         let bits = |index| u64::from(test(self.vector(index)).to_bitmask());
+        // The bytes before the requested part are the lowest bits.
         (bits(0) | bits(1) << 16 | bits(2) << 32 | bits(3) << 48) >> self.skipped
     }
 
@@ -136,6 +140,7 @@ fn equal(vector: u8x16, byte: u8) -> u8x16 {
 
 #[inline]
 fn control(vector: u8x16) -> u8x16 {
+    // Vectors have no unsigned comparison. The greater of a byte and 0x1F is 0x1F only for control characters.
     let last = u8x16::splat(0x1f);
     vector.max(last).simd_eq(last)
 }

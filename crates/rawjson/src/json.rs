@@ -68,6 +68,7 @@ impl RawJson {
         let start = scanner.blanks(0);
         let end = scanner.value(start, 0)?;
         let rest = scanner.blanks(end);
+        // A raw control character is a flaw that callers of the scanner may repair. Here it is an error.
         if rest < bytes.len() || scanner.flaws.raw_control {
             return Err(ScanError::Syntax(rest));
         }
@@ -304,6 +305,7 @@ impl RawJson {
                     .iter()
                     .filter(|byte| !byte.is_ascii_whitespace()),
             );
+            // Without another quotation mark the rest has no string.
             let end = Scanner::new(rest).string(quote).unwrap_or(quote);
             out.extend_from_slice(&rest[quote..end]);
             rest = &rest[end..];
@@ -431,6 +433,7 @@ pub fn unescape(quoted: &[u8]) -> Cow<'_, str> {
     if plain_length(inner) == inner.len() {
         return without_escapes(inner);
     }
+    // serde refuses control characters and lone surrogates.
     let mut quoted = escape_controls(quoted);
     replace_lone_surrogates(&mut quoted);
     let quoted = String::from_utf8_lossy(&quoted);

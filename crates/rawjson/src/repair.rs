@@ -23,8 +23,10 @@ pub fn replace_lone_surrogates(text: &mut [u8]) {
                 text[at + 2..at + 6].copy_from_slice(b"fffd");
                 6
             }
+            // A backslash and the byte that it escapes.
             _ => 2,
         };
+        // The text may end with a backslash.
         at = at.min(text.len());
     }
 }

@@ -193,6 +193,7 @@ impl<'a> Scanner<'a> {
                         return Err(ScanFault::TOO_DEEP);
                     }
                     let is_object = byte == b'{';
+                    // An empty container needs no place on the stack.
                     let (byte, first) = self.token(start + 1);
                     if byte != end_of(is_object) {
                         inside.enter(is_object);

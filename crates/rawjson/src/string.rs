@@ -61,6 +61,7 @@ impl LongString {
         let escaped = escaped & inside;
         if escaped != 0 {
             scanner.special = true;
+            // These three are always valid, and nearly all escapes.
             let usual = quotes | backslashes | block.positions(b'n');
             if escaped & !usual != 0 {
                 self.check_escapes(scanner, at, escaped & !usual)?;
@@ -85,6 +86,8 @@ impl LongString {
         let odd_starts = backslashes & !EVEN & !behind;
         let (sums, overflow) = odd_starts.overflowing_add(backslashes);
         self.carry = u64::from(overflow);
+        // A run that starts at an even bit keeps its bits in the sum, and its odd bits are the escaped ones. A run
+        // that starts at an odd bit has lost them to the carry, and its even bits are the escaped ones.
         (EVEN ^ (sums << 1)) & behind
     }
 

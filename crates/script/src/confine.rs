@@ -52,6 +52,7 @@ fn limit_resources() -> Result<(), ConfineError> {
     let limits = [
         (Resource::Cpu, CPU_SECONDS),
         (Resource::As, ADDRESS_SPACE_BYTES),
+        // Pipes are not files, so that stdout still works.
         (Resource::Fsize, 0),
         (Resource::Core, 0),
         (Resource::Nproc, 0),

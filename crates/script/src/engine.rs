@@ -166,6 +166,7 @@ impl Engine {
                 if let Some(end) = self.end(&ctx, &main, limits) {
                     return Ok(end);
                 }
+                // No call is open, so that nothing can settle a promise any more.
                 if self.script.open_calls.get() == 0 {
                     return Ok(End::Deadlock);
                 }
@@ -385,6 +386,7 @@ fn compile<'js>(ctx: &Ctx<'js>, code: &str) -> Result<Function<'js>, End> {
         ctx.eval_with_options(source, options(FILE)).catch(ctx)
     };
     let start = code.trim_start();
+    // It begins like an expression. If it is none, it is compiled as a body below.
     if ["async", "function", "("]
         .iter()
         .any(|it| start.starts_with(it))

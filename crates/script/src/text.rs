@@ -33,6 +33,7 @@ pub(crate) fn without_halves(json: String) -> String {
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at(at);
         text.push_str(before);
+        // The engine writes digits in lower case, and escapes no other characters of this range.
         let is_half = escape.starts_with("\\ud") && escape.len() >= 6;
         let length = if is_half { 6 } else { 2 };
         text.push_str(if is_half {

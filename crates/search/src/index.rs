@@ -140,6 +140,7 @@ impl Index {
             }
         }
         for term in &entry.terms {
+            // The tools are gone from their positions already, which tells their postings from the others.
             let postings = &mut self.terms[*term as usize].postings;
             postings.retain(|posting| self.tools[posting.tool as usize].is_some());
         }
@@ -289,6 +290,7 @@ impl ToolWords {
     fn fingerprint(&self) -> u64 {
         let described = self.lengths[Field::Description as usize] > 0.0;
         let mut hasher = DefaultHasher::new();
+        // In the order of the texts: other sentences with the same words are another tool.
         for (term, field) in &self.found {
             let counts = match field {
                 Field::Name | Field::Description | Field::Parameter => true,

@@ -92,6 +92,7 @@ fn query_words(index: &Index, words: &[Word]) -> Vec<QueryWord> {
     let mut query_words: Vec<QueryWord> = Vec::new();
     let short = words.len() <= MAX_WORDS_FOR_CORRECTION;
     for word in telling {
+        // As it is written, by its parts, or corrected: only words that the index has can find something.
         if index.term(&word.term).is_some() {
             add_word(&mut query_words, word, &word.term, MatchKind::Same);
         } else if !word.parts.is_empty() {

@@ -76,6 +76,7 @@ impl<'a> BestCandidates<'a> {
             return;
         }
         self.candidates.push(candidate);
+        // Cut at twice the number, so that a cut costs little for each candidate.
         if self.candidates.len() >= self.most.saturating_mul(2) {
             let last = self.most - 1;
             self.candidates
