@@ -91,6 +91,7 @@ impl LogFile {
             open.file.write_all(b"\n")?;
             open.is_torn = false;
         }
+        // `write_all` would not say how much it has written before a failure.
         while *written < length {
             match open.file.write(&lines[*written..length]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),

@@ -144,6 +144,7 @@ impl LogReader {
     /// Returns the open file, opening the next one if needed; `None` if there is none.
     fn opened(&mut self) -> io::Result<Option<&mut BufReader<File>>> {
         while self.reading.is_none() {
+            // The highest number is the oldest file, and the last one here.
             let older = self.older.pop();
             let is_newest = older.is_none();
             let opened = plain_file::open(older.as_ref().unwrap_or(&self.path));

@@ -67,6 +67,7 @@ impl Writer {
         });
         if let Err(error) = started {
             tracing::warn!("cannot start the audit log, calls are not recorded: {error}");
+            // Lines are now counted as missing. Nobody would ever take them out of the buffer.
             shared.close();
         }
         Self {
@@ -130,6 +131,7 @@ impl Shared {
             .changed
             .wait_timeout_while(waiting, GATHER_TIME, can_wait);
         let (mut waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        // Both buffers keep their memory for the next lines.
         mem::swap(&mut waiting.lines, batch);
         !batch.is_empty()
     }

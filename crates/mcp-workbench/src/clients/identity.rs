@@ -49,7 +49,7 @@ pub(crate) fn identity(entry: &Value) -> Option<Identity> {
         });
     }
     let (url, _) = fields.url()?;
-    // Some clients add a slash at the end, and others do not.
+    // Clients differ in the slash at the end.
     let url = url.trim_end_matches('/').to_owned();
     Some(Identity::Remote { url })
 }

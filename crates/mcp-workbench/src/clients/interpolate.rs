@@ -153,6 +153,7 @@ impl ReferenceContext<'_> {
         if let Some(inside) = text.strip_prefix("${{")
             && let Some(length) = inside.find("}}")
         {
+            // Five characters are the braces and the dollar sign around it.
             return Some((length + 5, template(inside[..length].trim())));
         }
         if let Some(inside) = text.strip_prefix("${") {
@@ -175,6 +176,7 @@ impl ReferenceContext<'_> {
                 let meaning = match inside.split_once(':')? {
                     ("env", name) if is_name(name) => variable(name),
                     ("env" | "file", _) => Meaning::Unknown,
+                    // Other braces are text, for example JSON in an argument.
                     _ => return None,
                 };
                 Some((inside.len() + 2, meaning))
@@ -269,6 +271,7 @@ fn variable_of(id: &str) -> String {
             }
         })
         .collect();
+    // The name of a variable cannot begin with a digit.
     if !name.starts_with(|first: char| first.is_ascii_alphabetic()) {
         name.insert_str(0, "INPUT_");
     }

@@ -158,6 +158,7 @@ impl OwnEntry<'_> {
             return self.snippet(client).lines().map(str::to_owned).collect();
         }
         let member = format!("{:#}", json!({self.name: self.value(client)}));
+        // Only the member itself: the braces around it are not indented.
         let lines = member.lines().filter(|line| line.starts_with(' '));
         lines.map(|line| line[2..].to_owned()).collect()
     }
@@ -206,6 +207,7 @@ pub(crate) fn needed_variables(text: &str, file: &Path, environment: &Environmen
             }
         }
     }
+    // `inheritEnv` takes values from the environment, which is empty above. Its names are in the text only.
     let document = document::parse(text, Format::Json).unwrap_or_default();
     let members = |value: &Value| value.as_object().cloned().unwrap_or_default();
     for (_, toolbox) in members(&document["toolboxes"]) {

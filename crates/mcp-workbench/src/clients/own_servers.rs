@@ -55,6 +55,7 @@ fn own_server(toolbox: &str, name: String, entry: &Value) -> OwnServer {
         entry: entry.as_object().cloned().unwrap_or_default(),
         project: None,
     };
+    // Any client but Gemini, which reads a `url` without a type in its own way.
     let translated = match translate_own(client(ClientName::ClaudeCode), &found) {
         ParsedEntry::Server(imported) => Some(imported.entry),
         ParsedEntry::NotAServer => None,

@@ -33,6 +33,7 @@ fn program(words: &[String]) -> String {
     if LAUNCHERS_WITH_NAME.contains(&stem(command).as_str()) {
         for word in arguments {
             let is_flag = PLAIN_FLAGS.contains(&word.as_str());
+            // The value of an option may be a secret, so nothing is shown from the first unknown option on.
             if !is_flag && !is_name(word) {
                 break;
             }

@@ -141,6 +141,7 @@ impl<'a> Translation<'a> {
             variables.extend(Fields(command.0).map(&["env"]));
         }
         let mut env = self.map("env", &variables);
+        // The values of these variables are in the keyring of Goose.
         for name in fields.names("env_keys") {
             let text = self.variable(name, &format!("env.{name}"));
             env.insert(name.to_owned(), text.into());
@@ -150,6 +151,7 @@ impl<'a> Translation<'a> {
             });
         }
         self.insert_map("env", env);
+        // Codex passes these variables on from its own environment.
         let inherited = literals(fields.names("env_vars"));
         if !inherited.is_empty() {
             self.entry.insert("inheritEnv".into(), inherited.into());

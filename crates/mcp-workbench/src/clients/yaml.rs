@@ -72,6 +72,7 @@ impl Builder {
             }
             Event::Alias(anchor) => {
                 let value = self.anchors.get(&anchor).cloned().ok_or(Refused)?;
+                // An alias counts with everything in it, so that aliases of aliases cannot expand without bound.
                 self.values = self.values.saturating_add(count(&value));
                 self.value(value)
             }
@@ -176,6 +177,7 @@ impl Builder {
                 key,
             }) => match key.take().ok_or(Refused)? {
                 YamlKey::Merge => merged.extend(mappings(value)?),
+                // Parsers do not agree which of two equal keys counts.
                 YamlKey::Name(name) if members.contains_key(&name) => return Err(Refused),
                 YamlKey::Name(name) => {
                     members.insert(name, value);

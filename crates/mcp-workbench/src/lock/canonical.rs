@@ -103,6 +103,7 @@ fn write_members_at(text: &mut Vec<u8>, cursor: &mut Cursor<'_>) -> Option<()> {
         Some(())
     })?;
     if !members.is_sorted_by(|a, b| order(a.0, b.0).is_le()) {
+        // A stable sort: members with the same key keep their order, as in `write_object`.
         members.sort_by(|a, b| order(a.0, b.0));
         let written = text.split_off(begin);
         for (_, place) in members {
@@ -126,6 +127,7 @@ fn order(a: &[u8], b: &[u8]) -> Ordering {
     if a.is_ascii() && b.is_ascii() {
         return a.cmp(b);
     }
+    // As UTF-16, characters beyond U+FFFF come before U+E000, which is not the order of their bytes.
     let units = |key| String::from_utf8_lossy(key).encode_utf16().collect();
     let (a, b): (Vec<u16>, Vec<u16>) = (units(a), units(b));
     a.cmp(&b)

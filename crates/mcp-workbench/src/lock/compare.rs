@@ -72,8 +72,11 @@ impl PinnedServer {
         };
         for (name, digest) in &found.tools {
             match self.tools.get(name) {
+                // A finding that was not approved counts as a change too: a later scanner may find it in the same
+                // definition.
                 Some(tool) if tool.pinned == Some(*digest) && tool.covers(found, name) => {}
                 Some(tool) if base == Base::Seen && tool.seen == Some(*digest) => {}
+                // It was reported and never approved, so it is still new.
                 Some(PinnedTool { pinned: None, .. }) | None => differences.new.push(name.clone()),
                 Some(_) => differences.changed.push(name.clone()),
             }
@@ -89,6 +92,7 @@ impl PinnedServer {
         let is_other = !self.launch.differing(&found.launch).is_empty();
         let is_noted = |(name, digest): &(String, Digest)| {
             let tool = self.tools.get(name);
+            // As `see` leaves it: `seen` is set exactly if the definition is not the pinned one.
             tool.is_some_and(|it| it.seen == (it.pinned != Some(*digest)).then_some(*digest))
         };
         !self.launch.is_older_than(&found.launch)
@@ -121,6 +125,7 @@ impl PinnedServer {
                 for (name, digest) in found.tools.iter().filter(|(name, _)| name == chosen) {
                     self.tools.insert(name.clone(), found.pinned(name, *digest));
                 }
+                // The server no longer has the tool, so there is nothing to approve.
                 if !found.tools.iter().any(|(name, _)| name == chosen) {
                     self.tools.remove(chosen);
                 }

@@ -27,6 +27,7 @@ pub(super) type Stamp = (u64, Option<SystemTime>, u64);
 /// Returns the stamp of a file, or `None` if it does not exist.
 pub(super) fn stamp(file: &Path) -> Option<Stamp> {
     let metadata = fs::metadata(file).ok()?;
+    // A file that was replaced has another inode, even if size and time are the same.
     #[cfg(unix)]
     let node = std::os::unix::fs::MetadataExt::ino(&metadata);
     #[cfg(not(unix))]

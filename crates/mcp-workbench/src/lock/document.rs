@@ -121,6 +121,7 @@ impl PinnedServer {
 
 impl PinnedTool {
     fn text(&self) -> String {
+        // The usual case is a single digest, so that a tool takes one short line.
         if let (Some(pinned), None, None) = (self.pinned, self.seen, &self.finding) {
             return format!("\"{pinned}\"");
         }

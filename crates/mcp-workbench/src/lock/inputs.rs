@@ -167,6 +167,7 @@ fn arguments<'a>(
 /// as a `file://` address.
 fn file_name<'a>(argument: &'a str, folder: &Path) -> &'a str {
     let name = match argument.split_once('=') {
+        // The name of a file may contain a `=`.
         Some((_, value)) if !folder.join(argument).is_file() => value,
         _ => argument,
     };
@@ -175,6 +176,7 @@ fn file_name<'a>(argument: &'a str, folder: &Path) -> &'a str {
 
 fn is_loader(name: &str) -> bool {
     let begins = |beginning: &&str| {
+        // npm reads its variables in lower case too.
         let start = name.get(..beginning.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(beginning))
     };

@@ -196,11 +196,13 @@ impl Pins {
         let now = stamp(file);
         let is_read = {
             let state = self.state();
+            // A missing file has no stamp, so it is looked for each time.
             state.disk != Disk::Unread && now.is_some() && now == state.stamp
         };
         let disk = (!is_read).then(|| read(file));
         let mut state = self.state();
         if let Some(disk) = disk {
+            // This is the stamp from before the reading, so that a change meanwhile is read the next time.
             state.stamp = now;
             state.disk = disk;
         }
@@ -296,6 +298,7 @@ impl Pins {
         let denied: Vec<(String, String)> = match &differences {
             Err(denial) => {
                 let reason = denial.to_string();
+                // Without an approved launch no tool is offered, whatever its definition.
                 tools
                     .iter()
                     .map(|(name, _)| (name.clone(), reason.clone()))
@@ -498,6 +501,7 @@ impl Pins {
                 state.stamp = now;
                 state.disk = read(file);
             }
+            // Otherwise `changes` would take the next change for the first reading.
             if state.reported == Disk::Unread {
                 state.reported = state.disk.clone();
             }

@@ -95,6 +95,7 @@ impl Programs {
         if let Some(digest) = known.get(&stamp, reusable) {
             return Some(digest);
         }
+        // The time before the reading: a change during the reading may not be in the digest.
         let begun = Instant::now();
         let digest = read(path).ok()?;
         if known.read.len() >= MAX_REMEMBERED {

@@ -54,6 +54,7 @@ impl Pins {
         });
         match written {
             Ok((lock, NewPins { servers, tools })) => {
+                // After the lock file, since only definitions that it refers to are stored.
                 self.store_texts(&lock, &news);
                 if servers > 0 {
                     let file = self.file().unwrap_or(Path::new(""));
@@ -64,6 +65,7 @@ impl Pins {
                         visible(&file.display().to_string())
                     );
                 }
+                // Only now, so that what could not be written is written the next time.
                 self.state().forget(&news);
             }
             Err(error) if !is_reported => {

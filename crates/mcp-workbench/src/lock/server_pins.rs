@@ -155,6 +155,7 @@ impl ServerPins {
         let found = ObservedServer {
             place: self.place.clone(),
             start,
+            // A server that was not started has not said its name.
             product: self.start.as_ref().and(product).map(str::to_owned),
             tools: tools.collect(),
             secrets: self.secrets.clone(),

@@ -47,6 +47,7 @@ pub(crate) fn cleaned_message(message: Message, is_for_client: impl Fn(u64) -> b
             Message::Response(response)
         }
         Message::Notification(mut notification) => {
+            // Other notifications have no text that a client shows.
             if let "notifications/progress" | "notifications/message" = &*notification.method {
                 notification.params = notification.params.map(cleaned);
             }
@@ -85,6 +86,7 @@ fn hidden(text: &str) -> Vec<Unseen> {
     }
     let mut found = Vec::new();
     let mut at = 0;
+    // Outside of strings JSON has no quotation marks, so the next one begins a string.
     while let Some(quote) = memchr::memchr(b'"', &text.as_bytes()[at..]) {
         let start = at + quote + 1;
         let end = string_end(text, start);
@@ -148,6 +150,7 @@ fn string_end(text: &str, start: usize) -> usize {
 
 /// Finds the next escape or non-ASCII character.
 fn next(bytes: &[u8]) -> Option<usize> {
+    // DEL is a control character. Those below the space are always escaped in JSON.
     let is_candidate = |byte: &u8| *byte == b'\\' || *byte >= 0x7F;
     bytes.iter().position(is_candidate)
 }

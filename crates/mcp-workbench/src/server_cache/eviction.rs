@@ -51,6 +51,7 @@ pub(super) fn evict(folder: &Path, now: SystemTime) {
     let mut bytes = 0;
     let mut count = 0;
     for file in files {
+        // Deleted files count too. Beyond a bound all older files go with them.
         bytes += file.bytes;
         count += 1;
         if count > MAX_FILES || bytes > MAX_BYTES || file.age > file.lifetime {

@@ -230,6 +230,7 @@ fn add_environment(hash: &mut LaunchHash, environment: &ChildEnvironment) {
         hash.add(&env_file(file));
     }
     hash.add(b"inherited");
+    // The order in which a parent passes variables on means nothing.
     let mut inherited: Vec<_> = environment.inherited.iter().collect();
     inherited.sort();
     for (name, value) in inherited {

@@ -36,6 +36,7 @@ impl LaunchHash {
             self.add(argument.as_bytes());
         }
         let environment = &launch.environment;
+        // Looked up where the child will look: in its own `PATH`.
         let path = environment.own.get("PATH").map(AsRef::as_ref);
         let mut inherited = environment
             .inherited

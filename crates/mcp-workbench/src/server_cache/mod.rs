@@ -147,6 +147,7 @@ impl ServerCache {
         if storable.is_err() {
             // The earlier list is removed too, because it is outdated.
             record.leave_out_lists();
+            // The head may contain the value too, for example as the name of the server.
             if check(&record, secrets).is_err() {
                 record = CachedServer::default();
             }

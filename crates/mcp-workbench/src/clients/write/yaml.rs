@@ -66,6 +66,8 @@ impl YamlText {
             ServerLayout::Map | ServerLayout::MapAndProjects => json!({name: entry}),
         };
         let text = match (Block::find(&self.text, client.listing, key), number) {
+            // If the key is there in a layout that `find` does not know, this adds it a second time. The text is then
+            // invalid, and `accept` refuses it.
             (None, _) => {
                 let lines = format!("{key}:\n{}", indented(&yaml(&listed, 0), DEFAULT_INDENT));
                 self.with_lines(self.text.len()..self.text.len(), &lines)
@@ -81,6 +83,7 @@ impl YamlText {
             (Some(block), None) => {
                 let at = block.servers.last().map_or(block.start, |it| it.end);
                 let mut text = self.with_lines(at..at, &indented(&yaml(&listed, 0), block.column));
+                // The empty map is in front of the new lines, so that its position still holds.
                 text.replace_range(block.empty, "");
                 text
             }

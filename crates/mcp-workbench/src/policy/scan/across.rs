@@ -187,6 +187,7 @@ fn mentions(lists: &[ServerTools<'_>]) -> Vec<CrossFinding> {
             let tree = Tree::of(definition);
             // Each name is reported once per definition.
             let mut reported = HashSet::new();
+            // A shorter text cannot contain a distinctive name.
             let texts = tree
                 .texts()
                 .filter(|it| !it.is_key && it.text.len() >= MIN_DISTINCTIVE_LENGTH);

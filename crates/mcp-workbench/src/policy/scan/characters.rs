@@ -70,6 +70,7 @@ fn hidden(found: &[Unseen]) -> Option<Problem> {
     let mut found = found.iter();
     let hidden = found.find(|it| it.standing == Standing::Hidden)?;
     Some(match hidden.character {
+        // ESC, and the single characters for DCS, CSI, OSC, PM and APC.
         it @ ('\u{1b}' | '\u{90}' | '\u{9b}' | '\u{9d}'..='\u{9f}') => Problem::Escape(it),
         it if it.is_control() => Problem::Control(it),
         it if is_bidi_control(it) => Problem::Bidi(it),

@@ -111,6 +111,7 @@ fn address(text: &str, lower: &str) -> Option<Problem> {
         let data = lower[at + mark.len()..].bytes();
         (data.take_while(|it| is_data(*it)).count() >= MIN_URL_DATA_LENGTH).then_some(at)
     });
+    // `![label](http…` is an image, which is fetched when it is shown. A link is not.
     let fetches = lower.match_indices("](http").filter_map(|(at, _)| {
         let from = at.saturating_sub(MAX_IMAGE_LABEL);
         let label = &lower.as_bytes()[from..at];

@@ -187,6 +187,7 @@ fn token_length(bytes: &[u8]) -> usize {
     match bytes[0] {
         b'"' => {
             let mut at = 1;
+            // The text is valid JSON, so the string ends.
             while bytes[at] != b'"' {
                 at += if bytes[at] == b'\\' { 2 } else { 1 };
             }
