@@ -62,6 +62,7 @@ pub(super) fn run(
     let mut permissions = chosen.map(|it| it.permissions.clone()).unwrap_or_default();
     let rule = escaped(tool);
     let rule = PermissionRule::new(&rule).map_err(|_| Overruled(tool.clone()))?;
+    // Tried before it is written: if another rule wins, the new one would change nothing.
     permissions.allow.get_or_insert_default().push(rule);
     if !matches!(verdict_by_name(&permissions, tool), Some(Verdict::Allow)) {
         return Err(Overruled(tool.clone()).into());

@@ -52,6 +52,7 @@ fn unknown_selects(config: &Config) -> Vec<String> {
         let tools = cache.tool_names(server);
         let names: Vec<&str> = tools.iter().map(ToolName::as_str).collect();
         let place = format!("{}/{}", toolbox.name, server.name);
+        // Without a cached list nothing is known about the tools of the server.
         let unknown = server.unknown_selects(&names).filter(|_| !names.is_empty());
         unknown
             .map(|it| format!("{}: {it}", visible(&place)))

@@ -89,6 +89,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 
 pub(super) fn run(arguments: &ManArguments) -> CommandResult {
     let mut program = Arguments::command().disable_help_subcommand(true);
+    // Without this the global options are missing from the page of a command.
     program.build();
     let command = match &arguments.command {
         Some(name) => match find(&program, name) {

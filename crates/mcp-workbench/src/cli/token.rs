@@ -123,6 +123,7 @@ fn make(file: &Path) -> io::Result<()> {
     let draft = folder.join(format!("token.{}", random_id()));
     let written = open_new(&draft)
         .and_then(|mut draft| writeln!(draft, "{}", random_id()))
+        // A rename would replace the token of a process that was faster.
         .and_then(|()| fs::hard_link(&draft, file));
     let _ = fs::remove_file(&draft);
     match written {

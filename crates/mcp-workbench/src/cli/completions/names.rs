@@ -48,6 +48,7 @@ impl CompletionNames {
     }
 
     fn take(&mut self, matches: &ArgMatches) {
+        // Not every command has these arguments, and `get_one` panics for a command without them.
         let text = |id: &str| matches.try_get_one::<String>(id).ok()?.cloned();
         self.toolbox = text("toolbox").or(self.toolbox.take());
         self.server = text("server").or(self.server.take());

@@ -82,6 +82,7 @@ fn changed<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<DiffLine<'t>> {
             lines.push(DiffLine::Unchanged(old[a]));
             (a, b) = (a + 1, b + 1);
         } else if b == new.len() || (a < old.len() && common[a + 1][b] >= common[a][b + 1]) {
+            // Of two ways of the same length, the one that removes first is shown, as by `diff -u`.
             lines.push(DiffLine::Removed(old[a]));
             a += 1;
         } else {
@@ -119,6 +120,7 @@ fn hunks(lines: &[DiffLine<'_>]) -> Vec<std::ops::Range<usize>> {
             (at + 1 + CONTEXT).min(lines.len()),
         );
         match hunks.last_mut() {
+            // Contexts that overlap or touch make one hunk.
             Some(last) if start <= last.end => last.end = end,
             _ => hunks.push(start..end),
         }

@@ -153,7 +153,7 @@ pub(super) fn write_new(
     Ok(EditOutcome::Written)
 }
 
-/// Returns the difference of two texts without values that style like secrets.
+/// Returns the difference of two texts without values that look like secrets.
 fn difference(file: &Path, before: &str, after: &str) -> String {
     let difference = diff::unified(file, before, after);
     let secrets = literal_values(&[before, after]);

@@ -95,6 +95,7 @@ pub(super) fn waiting(
     if !config.is_file() {
         return Err("the configuration is not a regular file".into());
     }
+    // Paths that lead to the same file have the same host.
     let config = std::fs::canonicalize(&config).unwrap_or(config);
     let place = HostFolder::of(&config, environment).map_err(|error| error.to_string())?;
     let attach = context(&config, loaded, environment, part);

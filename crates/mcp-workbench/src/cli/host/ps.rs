@@ -146,6 +146,7 @@ pub(in crate::cli) fn ps(
         } else {
             table(&statuses)
         };
+        // Also ends when nobody reads any more, as in `ps --watch | head`.
         if !output::try_data(&text) || !arguments.watch {
             return Ok(ExitCode::SUCCESS);
         }

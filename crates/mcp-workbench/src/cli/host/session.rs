@@ -134,6 +134,7 @@ impl HostSession {
             match self.next().await? {
                 Message::Response(response) => {
                     let id = response.id.as_ref().and_then(RequestId::as_u64);
+                    // Another id is that of a request that was cancelled.
                     if id == Some(self.requests) {
                         return Ok(response.answer);
                     }

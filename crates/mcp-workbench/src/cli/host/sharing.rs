@@ -80,6 +80,7 @@ impl Sharing {
                 return;
             }
         };
+        // A host that takes no new clients is about to end, and another one takes its place.
         let Some(host) = statuses.into_iter().find(|host| !host.draining) else {
             return;
         };

@@ -242,6 +242,7 @@ pub(super) fn assign<'f>(
         });
         additions.push(Addition {
             toolbox,
+            // Never needed: the numbers do not end, so that one of the names is free.
             name: name.unwrap_or_else(|| own.clone()),
             candidate,
             new,

@@ -361,6 +361,8 @@ impl ImportReport<'_> {
         let remarks = remarks
             .iter()
             .map(|it| json!({"code": it.code(), "text": it.to_string()}));
+        // Entries of the user's own files may contain secrets. Those of a project are shown, since the user has to
+        // judge them.
         let from_project = addition.filter(|it| it.new.from_project);
         json!({
             "status": status,

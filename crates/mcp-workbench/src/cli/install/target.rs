@@ -27,6 +27,7 @@ impl TargetFile {
         environment: &Environment,
     ) -> Result<Self, InstallError> {
         let path = Self::path(client, project, environment)?;
+        // A link that leads nowhere counts as a file, so that reading it reports the reason.
         let text = match fs::symlink_metadata(&path) {
             Ok(_) => Some(read_text(&path)?),
             Err(_) => None,

@@ -103,6 +103,7 @@ async fn exchange(
     tokio::select! {
         biased;
         exchanged = &mut exchange => return exchanged,
+        // Data that arrived before the connection ended is still to be read.
         _ = connection => {}
     }
     exchange.await

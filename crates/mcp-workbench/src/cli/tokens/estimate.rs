@@ -73,6 +73,7 @@ fn next_piece(text: &[char]) -> (usize, usize) {
         return (digits.take_while(|it| it.is_numeric()).count(), TOKEN);
     }
     let is_sign = |it: &char| !it.is_whitespace() && !it.is_alphanumeric();
+    // A space in front of signs belongs to them, and so do the line breaks and slashes behind them.
     let lead = usize::from(first == ' ' && text.get(1).is_some_and(is_sign));
     if is_sign(&text[lead]) {
         let signs = text[lead..].iter().take_while(|it| is_sign(it)).count();

@@ -75,10 +75,12 @@ impl Access {
     pub(super) fn exchange(&self, code: &str) -> Option<String> {
         let mut codes = self.codes();
         expire(&mut codes.links);
+        // Removed by the first use, so that a link that somebody copies is worth nothing afterwards.
         codes.links.remove(&proof(code))?;
         let cookie = random_id();
         add(&mut codes.cookies, &cookie, COOKIE_LIFETIME);
         let seconds = COOKIE_LIFETIME.as_secs();
+        // Not `Secure`: the page is on this machine, over http.
         Some(format!(
             "{COOKIE}={cookie}; Path=/ui; Max-Age={seconds}; HttpOnly; SameSite=Strict"
         ))

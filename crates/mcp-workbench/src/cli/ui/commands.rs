@@ -50,6 +50,7 @@ impl Commands {
             .arg("--config")
             .arg(&self.config)
             .args(arguments)
+            // The environment of the configuration, which is not that of this process if a host serves the page.
             .env_clear()
             .envs(self.environment.iter().cloned())
             .env("NO_COLOR", "1")
@@ -68,6 +69,7 @@ impl Commands {
         let mut output = child.stdout.take()?.take(MAX_OUTPUT);
         let mut errors = child.stderr.take()?.take(MAX_OUTPUT);
         let ended = timeout(TIMEOUT, async {
+            // Both at once: a command that fills one pipe while the other is read would wait for ever.
             let read = tokio::try_join!(
                 output.read_to_string(&mut stdout),
                 errors.read_to_string(&mut stderr)

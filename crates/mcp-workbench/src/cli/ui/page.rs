@@ -61,6 +61,7 @@ impl WorkbenchPage {
         Some(
             match (&request.method, request.path.as_str(), page_access) {
                 (&Method::GET, "/ui", _) => redirect("/ui/"),
+                // The code in the link is the proof, so that this comes before the check of access.
                 (&Method::GET, "/ui/enter", _) => self.enter(request.query.as_deref()),
                 (_, _, None) => plain(StatusCode::UNAUTHORIZED, NOT_ADMITTED),
                 (&Method::POST, "/ui/link", Some(PageAccess::Key)) => {

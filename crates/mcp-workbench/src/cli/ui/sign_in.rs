@@ -44,6 +44,7 @@ impl SignIn {
         let ended = timeout(LOGIN_TIMEOUT, async {
             let mut text = String::new();
             while let Ok(Some(line)) = self.lines.next_line().await {
+                // The last line is the error, if there is one.
                 text = line;
             }
             (self.child.wait().await, text)
