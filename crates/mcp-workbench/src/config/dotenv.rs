@@ -23,6 +23,7 @@ pub enum LineFault {
 
 /// Parses the variables of a file in order. An error has the line at which it stopped.
 pub(super) fn parse(text: &str) -> Result<Vec<(String, String)>, (usize, LineFault)> {
+    // Some editors begin a file with a byte order mark.
     let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut variables = Vec::new();
     let mut line = 1;
@@ -48,6 +49,7 @@ fn assignment(text: &str) -> Result<(Option<Variable>, &str), LineFault> {
     }
     let (before, _) = content.split_once('=').ok_or(LineFault::NoAssignment)?;
     let name = match before.trim().strip_prefix("export") {
+        // `exported=1` is a variable whose name only begins with the word.
         Some(name) if name.starts_with(char::is_whitespace) => name.trim(),
         _ => before.trim(),
     };

@@ -168,6 +168,7 @@ impl Expanded {
                 self.text.push_str(&value);
                 match reference.source {
                     Source::Variable(name) => {
+                        // An empty value is usually a mistake, unless the reference has a default.
                         let is_required = reference.default.is_none();
                         if value.is_empty()
                             && is_required
@@ -185,6 +186,7 @@ impl Expanded {
             }
             (Err(_), Some(default)) => self.text.push_str(default),
             (Err(missing), None) => {
+                // Messages then show the reference. A server with it is never started.
                 self.text.push_str(written);
                 if !self.missing.contains(&missing) {
                     self.missing.push(missing);

@@ -55,6 +55,7 @@ pub(crate) fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(|it| plain(it) && !is_unseen(it)) {
         return word.to_owned();
     }
+    // A quotation mark ends the quotes, is escaped by itself, and begins them again.
     format!("'{}'", visible_word(word).replace('\'', "'\\''"))
 }
 

@@ -20,6 +20,7 @@ pub(super) fn secret(name: &str) -> Result<String, String> {
         // The receiver is gone after the timeout.
         let _ = answer.send(entry.and_then(|entry| entry.get_password()));
     };
+    // On a thread of its own, since the keyring may still wait for its user after the timeout.
     let asking = thread::Builder::new().name("keyring".into()).spawn(ask);
     asking.map_err(|error| format!("cannot be read from the keyring: {error}"))?;
     match answered.recv_timeout(KEYRING_TIMEOUT) {

@@ -181,6 +181,7 @@ impl Server {
 /// Returns the places of literal credentials in an entry, as it is written in a file.
 pub(crate) fn literal_secrets(entry: &Value) -> Vec<LiteralPlace> {
     let arguments = entry["args"].as_array().into_iter().flatten();
+    // Elements that are not strings become empty, so that the indexes stay right.
     let arguments: Vec<&str> = arguments
         .map(|it| it.as_str().unwrap_or_default())
         .collect();
@@ -223,6 +224,7 @@ fn collect(value: &Value, found: &mut Secrets) {
             }
         }
         Value::Array(elements) => {
+            // Strings or not, every element keeps its index.
             let texts: Vec<&str> = elements
                 .iter()
                 .map(|it| it.as_str().unwrap_or_default())

@@ -139,6 +139,7 @@ fn read(
     path: &Path,
     read: fn(&Path, u64) -> Result<Vec<u8>, PlainFileError>,
 ) -> Result<String, LoadError> {
+    // Windows reports a permission error for a folder, which would mislead.
     if path.is_dir() {
         return Err(LoadError::Directory { file: file.into() });
     }

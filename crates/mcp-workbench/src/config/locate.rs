@@ -87,11 +87,13 @@ pub(crate) fn locate(
             .map_err(|file| LocateError::FlagMissing { file });
     }
     let named = environment.variable(CONFIG_VARIABLE);
+    // An empty variable counts as unset.
     if let Some(named) = named.filter(|named| !named.is_empty()) {
         let file = environment.absolute(Path::new(named));
         return existing(file, ConfigSource::Variable)
             .map_err(|file| LocateError::VariableMissing { file });
     }
+    // The file of a project comes before that of the user.
     let candidates = [
         (
             Some(environment.absolute(Path::new(CONFIG_FILE))),

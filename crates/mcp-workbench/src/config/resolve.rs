@@ -228,6 +228,7 @@ impl Resolver<'_> {
             .as_ref()
             .map(|it| self.permissions(&mut variables, it));
         let kind = self.kind(&mut variables, raw);
+        // Only now all texts of the entry are expanded, and all of its secrets are known.
         let transport = if variables.unset.is_empty() {
             match kind? {
                 TransportKind::Stdio => Transport::Stdio(StdioLaunch {
@@ -266,6 +267,7 @@ impl Resolver<'_> {
         let mut line = match &raw.command {
             Some(RawCommand::Program(program)) => vec![self.text(variables, program)],
             Some(RawCommand::Line(line)) => self.texts(variables, line),
+            // Without a command the entry is remote, and this launch is dropped.
             None => vec![String::new()],
         };
         let command = self.program(&line.remove(0));

@@ -241,6 +241,7 @@ impl fmt::Debug for Secrets {
 }
 
 fn is_plain_variable(name: &str) -> bool {
+    // Windows ignores case, and writes `SystemRoot`.
     let name = name.to_ascii_uppercase();
     PLAIN_VARIABLES.contains(&name.as_str())
         || PLAIN_PREFIXES.iter().any(|part| name.starts_with(part))

@@ -110,6 +110,7 @@ fn different_launch(one: &StdioLaunch, other: &StdioLaunch, share: Share) -> Opt
     if !names.is_empty() {
         return Some(NotShared::Variables(names));
     }
+    // Equal values from different texts: the file has changed between the two.
     let same_text = one.args_as_written == other.args_as_written
         && one.env_as_written == other.env_as_written
         && one.environment.file == other.environment.file;

@@ -74,6 +74,7 @@ fn sentinel(scheme: &str, rest: &str) -> Option<StoreAddress> {
     let sentinels = hosts
         .split(',')
         .map(|host| node(scheme, &own, host, Some(SENTINEL_PORT)));
+    // The host is a placeholder. The Sentinels name the real one.
     let server = format!("{scheme}://{user}primary/{database}");
     Url::parse(&server).ok()?;
     (!primary.is_empty()).then_some(())?;
@@ -86,6 +87,7 @@ fn sentinel(scheme: &str, rest: &str) -> Option<StoreAddress> {
 
 /// Splits the user with its `@` from the hosts.
 fn authority(text: &str) -> (&str, &str) {
+    // The last `@`, since a password may contain one.
     text.split_at(text.rfind('@').map_or(0, |at| at + 1))
 }
 

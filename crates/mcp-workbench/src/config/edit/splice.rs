@@ -90,6 +90,7 @@ fn first(text: &str, object: &Object<'_>, key: &str, value: &Value, style: &Styl
     let last_comment = pieces.iter().rfind(|(piece, _)| is_comment(piece));
     let at = last_comment.map_or(inner.start, |(_, range)| range.end);
     let around = line_indent(text, object.start());
+    // The new member is aligned with the comment above it.
     let own_indent = last_comment.and_then(|(_, range)| own_line_indent(text, range.start));
     let indent = own_indent.map_or_else(|| format!("{around}{}", style.step), str::to_owned);
     let line_break = style.line_break;

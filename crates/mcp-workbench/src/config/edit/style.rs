@@ -70,6 +70,7 @@ impl DetectedStyle {
         };
         let around = line_indent(text, object.start());
         let step = indent.strip_prefix(around).filter(|step| !step.is_empty());
+        // The indentation that is found first counts.
         if let (None, Some(step)) = (&self.step, step) {
             self.step = Some(step.into());
         }

@@ -81,6 +81,7 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
     for entry in entries.iter().filter(|entry| !is_null(&entry.node)) {
         match entry.key {
             "toolboxes" => {
+                // Present, even if its value is wrong: one mistake is not reported as two.
                 has_toolboxes = true;
                 config.toolboxes = named(reader, &entry.node, Named::Toolbox, toolbox);
             }

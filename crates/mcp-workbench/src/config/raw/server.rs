@@ -150,6 +150,7 @@ fn variables(reader: &mut Reader<'_>, node: &Node<'_>) -> IndexMap<String, Text>
 fn headers(reader: &mut Reader<'_>, node: &Node<'_>) -> IndexMap<String, Text> {
     named(reader, node, Named::Header, |reader, value| {
         let text = reader.text(value)?;
+        // A line break would begin another header.
         if text.written.contains(['\r', '\n']) {
             reader.report_value(value, ValueFault::LineBreak);
         }

@@ -146,6 +146,7 @@ impl Resolver<'_> {
             };
             self.findings.add(place.clone(), fault);
         }
+        // A value with a variable is not checked here, because it may fail only its own server.
         if let Some(text) = &details.client_metadata_url
             && let Some(url) = &settings.client_metadata_url
             && !text.written.contains("${")

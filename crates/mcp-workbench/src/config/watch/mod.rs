@@ -37,6 +37,7 @@ impl FileWatch {
         #[cfg(target_os = "linux")]
         match Inotify::new(&files) {
             Ok(inotify) => return Self(WatchMethod::Notified(inotify)),
+            // Linux limits the number of instances per user, by default to 128.
             Err(error) => {
                 tracing::debug!("cannot watch files for changes; polling them instead: {error}");
             }
