@@ -16,6 +16,7 @@ pub(crate) struct Panicked;
 
 /// Runs a closure and catches its panic. The restriction on [`contain`] applies here too.
 pub(crate) fn contain_now<T>(run: impl FnOnce() -> T) -> Result<T, Panicked> {
+    // Callers keep the restriction of `contain`, which the compiler cannot check.
     catch_unwind(AssertUnwindSafe(run)).map_err(|_| Panicked)
 }
 

@@ -42,6 +42,7 @@ fn start(params: Option<&RawJson>, length: usize) -> Result<usize, UnknownCursor
         return Ok(0);
     };
     let start = cursor.as_text().and_then(|text| text.parse().ok());
+    // No page has the cursor 0 or the length of the list.
     start
         .filter(|start| (1..length).contains(start))
         .ok_or(UnknownCursor)

@@ -40,6 +40,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 return Ok(Some(line));
             }
             if self.ended {
+                // The last line may have no line end.
                 return Ok(self.framer.finish());
             }
             self.ended = self.pipe.read_buf(self.framer.room()).await? == 0;

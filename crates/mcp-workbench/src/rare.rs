@@ -72,10 +72,12 @@ impl<F: Future + Unpin> Future for Rare<F> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let this = &mut *self;
         let task = context.waker();
+        // Set before the flag is read, so that a wake-up in between reaches this task.
         if !this.task.as_ref().is_some_and(|held| held.will_wake(task)) {
             this.wakes.set_task(task.clone());
             this.task = Some(task.clone());
         }
+        // The task was woken for something else.
         if !this.wakes.is_woken.load(Ordering::Acquire) {
             return Poll::Pending;
         }

@@ -213,6 +213,7 @@ impl Store {
         let number = connected.number;
         connected.connection.query(command).await.map_err(|error| {
             let (QueryError::Lost(reason) | QueryError::Failed(reason)) = error;
+            // The next operation then finds a new connection.
             if self.is_current(number) {
                 self.lost.notify_one();
             }
@@ -234,6 +235,7 @@ impl Store {
 
     /// Has the task replace a lost connection, and waits until it begins to.
     async fn reconnect(&self, number: u64) {
+        // Another operation may have reported the same loss.
         if self.is_current(number) {
             self.lost.notify_one();
         }

@@ -99,6 +99,7 @@ pub(crate) fn escaped(document: &str) -> Cow<'_, str> {
     let mut text = String::with_capacity(document.len() + 16);
     for character in document.chars() {
         if is_raw(character) {
+            // JSON escapes characters beyond U+FFFF as two units.
             for unit in character.encode_utf16(&mut [0; 2]) {
                 text.push_str(&format!("\\u{unit:04x}"));
             }

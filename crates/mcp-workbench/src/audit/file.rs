@@ -60,6 +60,7 @@ impl LogFile {
         while !rest.is_empty() {
             let mut written = 0;
             if let Err(error) = self.write_some(rest, &mut written) {
+                // Without a written byte the file still ends as before.
                 if let (Some(open), Some(last)) = (&mut self.open, rest[..written].last()) {
                     open.is_torn = *last != b'\n';
                 }
@@ -135,11 +136,13 @@ impl LogFile {
             return Ok(());
         }
         let file = &self.audit.file;
+        // The open file becomes `NAME.1`. The next write opens a new one.
         self.open = None;
         let oldest = self.audit.files - 1;
         if oldest == 0 {
             return fs::remove_file(file);
         }
+        // From the oldest on, so that no rename replaces a file that is still to be moved.
         for number in (1..oldest).rev() {
             match fs::rename(numbered(file, number), numbered(file, number + 1)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -175,6 +178,7 @@ fn open(path: &Path) -> io::Result<OpenFile> {
     let file = non_blocking(private(options.append(true).create(true))).open(path)?;
     let metadata = file.metadata()?;
     #[cfg(unix)]
+    // The mode above applies only to a new file. An existing one may be readable by others.
     if metadata.is_file() {
         use std::os::unix::fs::PermissionsExt;
         if metadata.permissions().mode() & 0o077 != 0 {

@@ -144,6 +144,7 @@ impl Connector {
     }
 
     async fn connect_unbounded(&self) -> Result<Box<dyn Stream>, ConnectFault> {
+        // Without TLS, the origin and a proxy that forwards requests are both reached by plain TCP.
         let Some(tls) = &self.tls else {
             let next = self.proxy.as_ref().map_or(&self.origin, Intercept::uri);
             let tcp = TowerToHyperService::new(self.tcp.clone());
@@ -152,6 +153,7 @@ impl Connector {
         let maybe_tls = HttpsConnector::from((self.tcp.clone(), Arc::clone(tls)));
         match &self.proxy {
             Some(proxy) if is_https(&self.origin) => {
+                // The TLS of the origin is inside the tunnel, whether or not the proxy itself is reached by TLS.
                 let mut tunnel = Tunnel::new(proxy.uri().clone(), maybe_tls);
                 if let Some(credentials) = proxy.basic_auth() {
                     tunnel = tunnel.with_auth(credentials.clone());
@@ -161,6 +163,7 @@ impl Connector {
                 self.encrypt(tls, TokioIo::new(tunnelled)).await
             }
             proxy => {
+                // Without a proxy this is the origin. With one, the origin is http and only the proxy has TLS.
                 let next = proxy.as_ref().map_or(&self.origin, Intercept::uri);
                 let maybe_tls = TowerToHyperService::new(maybe_tls);
                 Ok(Box::new(TokioIo::new(maybe_tls.call(next.clone()).await?)))
@@ -210,6 +213,7 @@ async fn tls() -> Result<Arc<ClientConfig>, rustls::Error> {
     let verifier = run_blocking(move || Verifier::new(given))
         .await
         .map_err(|error| rustls::Error::General(error.to_string()))??;
+    // `dangerous` means only that the verifier is not the one of rustls. The platform's checks names and chains.
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .dangerous()

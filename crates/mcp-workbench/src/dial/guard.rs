@@ -49,6 +49,7 @@ impl Guard {
     pub(crate) fn check(&self, url: &Url) -> Result<(), DialFault> {
         match url.scheme() {
             "https" => {}
+            // A server under development on this machine has no certificate.
             "http" if is_this_machine(&self.own) && is_this_machine(url) => {}
             _ => return Err(DialFault::Insecure),
         }
@@ -78,10 +79,12 @@ impl Guard {
             .await
             .map_err(|error| unreachable(&error))?;
         let connected = if connector.is_proxied() {
+            // The proxy resolves the name, so only the text of the address can be checked.
             self.check_host(url, Lookup::ByProxy).await?;
             connector.connect().await
         } else {
             let addresses = self.check_host(url, Lookup::Local).await?;
+            // Exactly the addresses that were checked.
             connector.connect_to(&addresses).await
         };
         connected.map_err(|error| unreachable(error.as_ref()))

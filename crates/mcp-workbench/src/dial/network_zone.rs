@@ -17,9 +17,13 @@ const METADATA_NAMES: &[&str] = &[
 
 /// Addresses of metadata services that are not in a range of their own.
 const METADATA_ADDRESSES: &[IpAddr] = &[
+    // Alibaba Cloud.
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    // Azure.
     IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
+    // AWS.
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+    // Google Cloud.
     IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
 ];
 

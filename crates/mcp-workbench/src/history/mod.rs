@@ -95,6 +95,7 @@ impl History {
         let before = record.bytes();
         change(record);
         let after = record.bytes();
+        // Added first: the numbers are unsigned, and a record may become smaller.
         calls.bytes = calls.bytes + after - before;
         calls.fit();
     }

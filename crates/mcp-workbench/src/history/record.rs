@@ -275,6 +275,7 @@ impl CallRecord {
 fn kept(message: Option<&RawJson>, secrets: &Secrets) -> Option<Box<RawValue>> {
     let message = message.filter(|it| it.as_bytes().len() <= MAX_MESSAGE)?;
     let mut text = Vec::with_capacity(message.as_bytes().len());
+    // A message that cannot be read cannot be redacted.
     if !write_redacted(&mut text, message, secrets) {
         return None;
     }

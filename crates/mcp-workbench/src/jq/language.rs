@@ -124,6 +124,7 @@ fn test() -> Fun<Data> {
 }
 
 fn matches(mut arguments: Cv<'_, Data>) -> Result<Val, Error> {
+    // The last parameter is popped first.
     let flags = arguments.0.pop_var();
     let pattern = arguments.0.pop_var();
     let (pattern, flags) = (text(&pattern)?, text(&flags)?);
@@ -142,6 +143,7 @@ fn matches(mut arguments: Cv<'_, Data>) -> Result<Val, Error> {
         .size_limit(MAX_PATTERN_BYTES)
         .build()
         .map_err(|error| Error::str(format!("invalid regex: {error}")))?;
+    // The second part of the arguments is the input of the filter.
     Ok(Val::from(pattern.is_match(text(&arguments.1)?)))
 }
 

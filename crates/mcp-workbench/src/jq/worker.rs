@@ -36,6 +36,7 @@ const MAX_CPU_SECONDS: u64 = 2;
 
 /// Runs the filter on stdin, and returns the exit code.
 pub(crate) fn run() -> ExitCode {
+    // First of all, so that reading the input is bounded too.
     limit();
     let mut text = Vec::new();
     if io::stdin().lock().read_to_end(&mut text).is_err() {

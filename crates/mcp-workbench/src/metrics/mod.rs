@@ -194,6 +194,7 @@ impl Histogram {
 fn write_gauges(text: &mut String, gauges: &[Gauge]) {
     let mut last = "";
     for gauge in gauges {
+        // The format wants one head per metric. Gauges of one name follow each other.
         if gauge.name != last {
             head(text, gauge.name, gauge.help, "gauge");
             last = gauge.name;

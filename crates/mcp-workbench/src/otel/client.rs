@@ -55,6 +55,7 @@ impl EventLoopClient {
         let sending = tasks.clone();
         tasks.spawn(async move {
             while let Some(Export { request, reply }) = waiting.recv().await {
+                // In a task of its own, so that a slow receiver does not hold up the other exporter.
                 sending.spawn(async move {
                     // An exporter that gave up drops the receiver.
                     let _ = reply.send(send(request).await);

@@ -64,6 +64,7 @@ impl Telemetry {
         let client = EventLoopClient::start();
         let resource = Resource::builder()
             .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
+        // The builder has read this variable already, and `with_service_name` would override it.
         let resource = match environment.variable("OTEL_SERVICE_NAME") {
             Some(_) => resource.build(),
             None => resource.with_service_name(NAME).build(),
@@ -180,6 +181,7 @@ impl Reader for Measurements {
 
 pub(super) fn value((name, value): Attribute) -> KeyValue {
     match value.parse::<i64>() {
+        // The conventions define the port as a number.
         Ok(port) if name == PORT => KeyValue::new(name, port),
         _ => KeyValue::new(name, value.into_owned()),
     }

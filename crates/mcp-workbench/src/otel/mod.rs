@@ -38,6 +38,7 @@ impl Signals {
             };
         }
         let is_on = |signal: &str| match get(&format!("OTEL_{signal}_EXPORTER")).as_deref() {
+            // An explicit exporter, such as `none`, counts more than an endpoint.
             Some(exporter) => exporter == "otlp",
             None => {
                 get(&format!("OTEL_EXPORTER_OTLP_{signal}_ENDPOINT")).is_some()

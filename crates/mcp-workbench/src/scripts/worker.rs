@@ -102,6 +102,7 @@ async fn read_message(
     incoming: &mut Incoming,
 ) -> Option<Result<FromWorker, WorkerGone>> {
     let line = &mut incoming.line;
+    // `line` has the beginning of a message if an earlier call was cancelled.
     let left = MAX_LINE_BYTES.saturating_sub(line.len() as u64);
     let read = output.take(left).read_until(b'\n', line).await;
     // A worker that was taken over could send a line without end.
@@ -140,6 +141,7 @@ fn gone(status: Option<ExitStatus>) -> WorkerGone {
     use std::os::unix::process::ExitStatusExt;
     let signal = status.and_then(|status| status.signal());
     match signal {
+        // The kernel sends SIGXCPU when the limit of CPU time is reached.
         Some(signal) if signal == rustix::process::Signal::XCPU.as_raw() => WorkerGone::HardLimit,
         signal => WorkerGone::Exited { signal },
     }

@@ -125,6 +125,7 @@ impl SeenShape {
         if result.as_bytes().len() > MAX_RESULT_BYTES {
             return;
         }
+        // One result waits at a time. Meanwhile the calls of the tool are passed over.
         self.pass_over
             .store(PASSED_OVER_MEANWHILE, Ordering::Relaxed);
         *lock(&self.sample) = Some(result.clone());
@@ -134,6 +135,7 @@ impl SeenShape {
     /// Adds the JSON of a result; `None` if it has none. Returns whether it is worth storing.
     fn add(&self, value: Option<&RawJson>) -> bool {
         let Some(value) = value else {
+            // Later results of such a tool are hardly ever JSON.
             self.pass_over.store(MAX_PASSED_OVER, Ordering::Relaxed);
             return false;
         };
@@ -142,6 +144,7 @@ impl SeenShape {
         let mut shape = learned.shape.clone();
         shape.merge(&seen);
         let is_changed = whole_text(&shape) != whole_text(&learned.shape);
+        // A shape that would become too large stays as it was.
         if shape.parts() <= MAX_PARTS {
             learned.shape = shape;
         }

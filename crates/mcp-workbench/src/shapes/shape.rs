@@ -113,6 +113,7 @@ impl Shape {
                 Kind::Null | Kind::Boolean | Kind::Number | Kind::String => {}
             }
         }
+        // Beyond the depth or the room, a container counts as a value without parts.
         let bit = KINDS.iter().find(|(it, _)| *it == kind);
         shape.kinds = bit.map_or(0, |(_, bit)| *bit);
         shape
@@ -240,6 +241,7 @@ impl ObjectShape {
 
     fn merge(&mut self, other: &Self) {
         self.objects += other.objects;
+        // The names of a map are gone, so only the values can be merged.
         if self.values.is_some() || other.values.is_some() {
             self.forget_names();
             let mut other = other.clone();

@@ -29,6 +29,7 @@ pub(super) fn text(shape: &Shape, form: Form, characters: usize) -> Option<Strin
     let depths = (1..=MAX_WRITTEN_DEPTH).rev();
     let mut texts = depths.map(|depth| writer.shape(shape, depth));
     let text = texts.find(|text| text.chars().count() <= characters)?;
+    // A plain string or number tells a model nothing.
     let has_parts = text.contains(['{', '[']) && text.contains(|it: char| it.is_alphabetic());
     has_parts.then_some(text)
 }

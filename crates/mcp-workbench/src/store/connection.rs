@@ -73,6 +73,7 @@ impl StoreConnection {
             Ok(Ok(value)) => T::from_redis_value(value).map_err(|error| failed(&error)),
             Ok(Err(error)) if is_lost(&error) => Err(QueryError::Lost(text(&error))),
             Ok(Err(error)) => Err(failed(&error)),
+            // A server that vanished without closing the connection looks like a slow one.
             Err(_) => Err(QueryError::Lost("timed out".into())),
         }
     }
@@ -96,6 +97,7 @@ async fn primary(address: &SentinelAddress) -> RedisResult<StoreConnection> {
     let server = address.server.as_str().into_connection_info()?;
     let mut node = SentinelNodeConnectionInfo::default()
         .set_redis_connection_info(server.redis_settings().clone());
+    // The Sentinels name only a host and a port. TLS is as in the configured address.
     if address.server.starts_with("rediss") {
         node = node.set_tls_mode(TlsMode::Secure);
     }
@@ -122,6 +124,7 @@ async fn cluster(nodes: &[String]) -> RedisResult<StoreConnection> {
 }
 
 fn is_lost(error: &RedisError) -> bool {
+    // After a failover the former primary refuses writes. A new connection leads to the current one.
     let is_no_primary = matches!(
         error.kind(),
         ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown)

@@ -64,6 +64,7 @@ impl Open {
 impl Write for LogFile {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut open = lock(&self.0);
+        // An empty file takes a line of any length.
         if open.bytes > 0 && open.bytes + line.len() as u64 > open.max_bytes {
             // Without a new file the old one goes on.
             let _ = open.rotate();

@@ -67,6 +67,7 @@ pub(crate) fn start_logging(settings: LogSettings) -> Result<(), LogFileError> {
     match file {
         Some(file) => {
             let opened = LogFile::open(&file).map_err(|error| LogFileError { file, error })?;
+            // Without colour: escape sequences do not belong in a file.
             start(level, format, false, opened);
         }
         None => start(

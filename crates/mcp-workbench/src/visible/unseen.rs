@@ -176,7 +176,9 @@ fn standing(character: char, before: Option<char>, after: Option<char>) -> Stand
         ),
         // Some editors begin a text with the byte order mark.
         '\u{FEFF}' => (before.is_none(), Standing::Stray),
+        // They arrange hieroglyphs in groups.
         '\u{13430}'..='\u{1343F}' => (is_hieroglyph(before), Standing::Hidden),
+        // They select a variant of an ideograph.
         '\u{E0100}'..='\u{E01EF}' => (is_ideograph(before), Standing::Hidden),
         _ => (false, Standing::Hidden),
     };
