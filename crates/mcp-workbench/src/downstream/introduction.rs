@@ -161,6 +161,7 @@ fn settings(capability: Option<&RawJson>) -> IndexMap<String, String> {
     let members = members.take(MAX_EXTENSIONS).filter(|member| {
         let size = member.key.len() + member.value.as_bytes().len();
         let fits = size <= left;
+        // One that is too large is left out; smaller ones behind it may still fit.
         left -= if fits { size } else { 0 };
         fits
     });

@@ -277,6 +277,8 @@ impl ToolList {
         };
         list.notices.extend(list.introduction.left_out.clone());
         let mut names = HashSet::new();
+        // Filters, duplicates and the scanner judge each tool here, permissions and pins the list afterwards. What
+        // one of them removes is not seen by the next, so a tool is withheld for one reason.
         for (index, definition) in snapshot.definitions.iter().enumerate() {
             match check_definition(definition) {
                 Ok(name) if !filters.allows(name.as_str()) => {

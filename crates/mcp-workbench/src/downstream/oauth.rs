@@ -161,6 +161,7 @@ impl OAuthClient {
         }
         let stored = self.account.read().await.ok().flatten();
         let known = self.tokens.grant_id();
+        // The stored sign-in is the one that was refused, so only the user can get more scopes.
         if stored.is_none_or(|it| Some(it.grant_id()) == known.as_deref()) {
             return Err(Box::new(self.step_up(challenge).await));
         }

@@ -239,6 +239,7 @@ impl QueuedCall {
     }
 
     pub(crate) fn answer(mut self: Box<Self>, answer: Result<RawJson, CallError>) {
+        // The request ends before the operation that it belongs to, which the reply may end.
         if let Some(hop) = self.hop.take() {
             end_hop(*hop, &answer, self.marks);
         }
@@ -406,6 +407,7 @@ impl ServerHandle {
         let (reply, answer) = oneshot::channel();
         let ticket = self.ticket();
         let queued = QueuedCall::new(ticket, call, AnswerReceiver::Waiting(reply));
+        // Before the call is sent, so that a caller that goes away at any moment cancels it.
         let mut cancel = CancelOnDrop {
             server: self,
             ticket: Some(ticket),
@@ -432,6 +434,7 @@ impl ServerHandle {
     /// Updates the server to an entry by which it is reached as before.
     pub(crate) fn adapt(&self, entry: Entry) {
         let now = Arc::clone(&entry.server);
+        // The entry before the command: a start that begins in between must use the new one.
         let mut known = lock(&self.about.entry);
         let before = std::mem::replace(&mut *known, Arc::new(entry));
         let before = Arc::clone(&before.server);

@@ -105,6 +105,7 @@ fn check_files(entry: &RawJson, uri: &str, root: &str) -> Result<(), String> {
     for file in &files {
         unique_keys(file)?;
         let file_uri = text(file, "uri").ok_or("a file has no uri")?;
+        // A file elsewhere could be one of another skill, with another digest.
         if !is_within(&file_uri, root) || file_uri == root {
             return Err("a file is not in the directory of the skill".to_owned());
         }

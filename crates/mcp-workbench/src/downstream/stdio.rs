@@ -307,6 +307,7 @@ async fn variables(
 }
 
 fn command(launch: &StdioLaunch, variables: Variables) -> Result<Command, ConnectError> {
+    // The system reports a missing folder in the same way as a missing program.
     if !launch.cwd.is_dir() {
         return Err(ConnectError::DirectoryNotFound(launch.cwd.clone()));
     }

@@ -126,6 +126,7 @@ impl AskingServer {
             // Behind the opening quote, so that nothing of the server comes before the line.
             insertions.push(whole.insertion(&message, 1, line.clone()));
         }
+        // A form without a message would be shown without a word about its server.
         if !has_message {
             let comma = if members.is_empty() { "" } else { "," };
             let message = format!(r#"{comma}"message":"{line}""#);

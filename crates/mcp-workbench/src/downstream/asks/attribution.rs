@@ -38,6 +38,9 @@ impl Asker {
     ) -> Option<Self> {
         let first = at_work.first()?.client;
         let (id, principal) = (first.id(), first.principal());
+        // The server does not say which call asks. It can only be one that it works on, or that was cancelled without
+        // an answer. If all of these are of one client, or of modern clients of one principal, a wrong choice between
+        // them shows nothing to a stranger.
         let is_only_client = at_work.iter().all(|it| it.client.id() == id);
         if is_only_client && !cancelled_calls.has_other_than(id, now) {
             return Some(Self::Client(id));

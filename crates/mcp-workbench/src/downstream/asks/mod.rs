@@ -145,6 +145,7 @@ impl Asks {
                 &message,
             ));
         };
+        // A second question under the id of an open one could get the answer to the first.
         if self.running.len() >= MAX_QUESTIONS || self.by_id.contains_key(&request.id) {
             let message = format!("more than {MAX_QUESTIONS} questions at once, or a duplicate id");
             return Some(wire::error(

@@ -259,6 +259,7 @@ impl HttpLink {
             self.reap();
             match event {
                 PeerEvent::Tell(event) => {
+                    // Its deadline must not fail a request that is answered.
                     self.forget_answered(&event);
                     return event;
                 }

@@ -33,6 +33,7 @@ pub(super) fn headers(
             tracing::debug!("an argument cannot be sent in a header");
             continue;
         };
+        // An argument may be a secret, and must not be shown where headers are.
         value.set_sensitive(true);
         headers.insert(name, value);
     }

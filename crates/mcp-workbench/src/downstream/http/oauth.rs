@@ -96,6 +96,7 @@ impl<'a> RequestToken<'a> {
             (_, Some(scopes)) if self.replaced => {
                 return TokenVerdict::Lacks(Box::new(oauth.step_up(scopes).await));
             }
+            // A new token was refused too, so its age was not the reason.
             _ if self.replaced => {
                 return TokenVerdict::Lacks(Box::new(oauth.refused(challenge.as_ref())));
             }

@@ -152,6 +152,7 @@ impl RequestTask {
             match cure {
                 Recovery::Again(pause) => tokio::time::sleep(pause).await,
                 Recovery::NewSession => {
+                    // A request that is sent again waits for a session that is newer than this one.
                     tried.lost = Some(agreed.generation);
                     self.peer
                         .tell(PeerEvent::SessionLost(agreed.generation))

@@ -117,6 +117,7 @@ impl<'a> ResumableStream<'a> {
         loop {
             match self.stream.next().await {
                 Ok(event) => {
+                    // Only resumptions that bring nothing count.
                     self.resumes = 0;
                     return Ok(event);
                 }

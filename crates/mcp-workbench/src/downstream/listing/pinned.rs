@@ -99,9 +99,12 @@ impl ToolList {
         let name = request.name.as_str();
         let missing = || self.refusal(name).unwrap_or(CallError::ToolGone);
         let tool = self.get(name).ok_or_else(missing)?;
+        // Scripts are judged apart: not every tool that a model may call is one that a script may.
         if client.script_run().is_some() {
             self.check_script(tool)?;
         }
+        // Compared here and not where the user was asked: in between, the server may have announced another
+        // definition under the same name.
         if tool.asks.is_some() && request.consent.as_deref() != Some(&tool.fingerprint()) {
             return Err(CallError::ConsentNeeded);
         }

@@ -132,6 +132,7 @@ fn end_all(marker: &str, groups: &HashSet<i32>) {
 fn survivors(marker: &str, groups: &HashSet<i32>, newest: Option<u64>) -> Vec<HeldProcess> {
     let held = everybody().into_iter().filter_map(HeldProcess::hold);
     held.filter(|found| {
+        // A process may have left its group, or cleared its environment, but hardly ever both.
         let grouped = found.group_and_start().is_some_and(|(group, start)| {
             groups.contains(&group) && newest.is_some_and(|newest| start <= newest)
         });

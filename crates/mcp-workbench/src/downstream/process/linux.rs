@@ -96,6 +96,7 @@ impl ProcessTable {
             let _ = prlimit(Some(pid), Resource::Nofile, limit);
         }
         if let Some(guard) = &mut state.guard {
+            // From here on the group ends even if the workbench is killed.
             guard.add(pid);
         }
         drop(state);
@@ -139,6 +140,7 @@ impl ProcessTable {
     /// Ends a process whose stdin was closed at `closed_at`, in a task of its own.
     pub(crate) fn retire(self: &Arc<Self>, process: Process, closed_at: Instant) {
         let closing = self.closing_since.get().copied();
+        // During the shutdown all deadlines count from its beginning, so that everything is gone within 5 s.
         let closed_at = closing.map_or(closed_at, |closing| closing.min(closed_at));
         self.tasks.spawn(end(process, closed_at));
     }

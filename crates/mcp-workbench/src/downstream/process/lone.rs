@@ -45,6 +45,8 @@ impl LoneProcess {
         let process = {
             let id = child.id().and_then(|id| i32::try_from(id).ok());
             let pid = id.and_then(rustix::process::Pid::from_raw);
+            // Otherwise it would be taken for an adopted child and reaped, and its owner would wait for its status
+            // for ever.
             table.keep(pid);
             Self {
                 child,

@@ -63,6 +63,7 @@ pub(super) fn children() -> Vec<Pid> {
     let Ok(threads) = fs::read_dir("/proc/self/task") else {
         return Vec::new();
     };
+    // The kernel has a list of children for each thread.
     let lists = threads
         .flatten()
         .map(|thread| thread.path().join("children"));

@@ -105,6 +105,7 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         if let Some(process) = self.process.take() {
+            // Nobody reads what it would still write.
             process.terminate();
             self.table.retire(process, Instant::now());
         }

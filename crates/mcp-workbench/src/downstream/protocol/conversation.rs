@@ -79,6 +79,7 @@ impl Conversation<'_> {
         loop {
             let event = tokio::select! {
                 event = self.link.next_event() => event,
+                // A server may ask before it is up, and wait for the answer.
                 closed = self.asks.next_answer() => {
                     self.link.send(closed.answer);
                     continue;

@@ -88,6 +88,7 @@ impl Dialect {
                 params: None,
                 ..
             }) => {
+                // The usual call: name and arguments go straight into the message, without a value in between.
                 let params = Params::tool(name.as_str(), arguments, meta);
                 return match &context.retry {
                     Some(retry) => with_answers(params.into_json(), retry).into(),

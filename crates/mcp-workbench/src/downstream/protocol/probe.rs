@@ -101,6 +101,8 @@ impl Conversation<'_> {
         }
         let phase = StartPhase::Discover;
         self.speak(Dialect::modern(None, self.asks.has_roots()));
+        // A legacy server answers this with an error, or not at all, and `initialize` follows in both cases. The
+        // result is remembered for days, so only what the server has shown by itself is certain.
         let probe = self.send(phase, &ObjectText::new().finish());
         let answer = timeout(limit, self.answer(phase, probe, None)).await;
         let mut wants_access = None;

@@ -159,6 +159,7 @@ impl Subscription {
         }
         let pause = FIRST_PAUSE.saturating_mul(1 << self.ends.min(16));
         self.ends += 1;
+        // Nothing reports the changes between this end and the next grant.
         self.missed = true;
         self.due = Some(now + pause.min(MAX_PAUSE));
     }

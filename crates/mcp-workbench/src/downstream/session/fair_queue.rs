@@ -74,6 +74,7 @@ impl FairQueue {
             };
             let largest = (0..self.lanes.len()).max_by_key(|&lane| load(&self.lanes[lane]));
             let Some(lane) = largest else { break };
+            // Its newest call, because its older ones have waited already.
             refused.extend(self.remove(lane, self.lanes[lane].calls.len() - 1));
         }
         refused
@@ -99,6 +100,8 @@ impl FairQueue {
             let first = lane.calls.front();
             first.is_some_and(|call| may_send(&call.queued))
         })?;
+        // Its oldest call goes, and it moves to the end. So a principal with 200 calls and one with a single call
+        // take turns, and nobody waits for more than one call of each of the others.
         let call = self.remove(lane, 0)?;
         // `remove` drops an empty lane, so the index may already be that of another principal.
         let has_more = |it: &Lane| it.principal == call.principal();

@@ -36,6 +36,7 @@ pub(crate) fn begin(about: &About, queued: &mut QueuedCall, id: u64, peer: Peer)
         target,
         request_id: id,
     });
+    // The server continues the trace from our span, not from the client's.
     if let Some(trace) = hop.trace() {
         let meta = call
             .context

@@ -412,6 +412,7 @@ impl Session {
             return;
         };
         self.used_at = self.calls.now();
+        // Before the call ends: if it is sent again, it must wait for the list that this refusal outdates.
         if matches!(response.answer, Answer::Error(_)) && self.calls.pending.is_call(id) {
             replaced::take_refusal(self, &response.answer, context.status);
         }

@@ -220,6 +220,7 @@ impl Pending {
             .filter(|(_, call)| self.expires_at(call) <= now);
         let due: Vec<u64> = due.map(|(id, _)| id).collect();
         let expired = due.into_iter().filter_map(|id| match self.remove(id)? {
+            // Of two limits that have passed, the total one says more.
             PendingRequest::Call(call) if call.ends_at <= now => {
                 Some((id, call, TimeLimit::Total(times.max_call)))
             }

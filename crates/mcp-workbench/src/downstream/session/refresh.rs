@@ -145,6 +145,7 @@ impl Refresh {
         self.is_lost = false;
         // No pause after the reading of the lost session.
         self.began = None;
+        // Pages of the lost session must not become part of the new list.
         self.drop_walk()
     }
 
@@ -293,6 +294,9 @@ impl Refresh {
         keep: &dyn Fn(&ServerSnapshot),
         status: &watch::Sender<Status>,
     ) -> PageOutcome {
+        // A list is taken in three steps, of which any can be interrupted: pages are requested one after the other,
+        // each is checked, on a thread if it is large, and after the last one the list is made and published.
+        // `drop_walk` ends all three, so that an answer or a check that comes late finds nothing to belong to.
         match self.checked.take() {
             Some(CheckedPage::Next(walk)) => {
                 return PageOutcome::Next(self.walk.insert(*walk).params());
@@ -346,7 +350,10 @@ impl Refresh {
 /// Publishes a list that differs from the last one.
 fn publish(tools: ToolList, permissions: &Permissions, status: &watch::Sender<Status>) {
     let known = status.borrow().tools.clone().unwrap_or_default();
+    // An earlier annotation that was stricter still counts, or a server could declare itself harmless once it is in
+    // use.
     let tools = tools.after(&known, permissions);
+    // Every value that is sent wakes all watchers, so an equal list is not published.
     if tools != *known {
         status.send_modify(|status| status.tools = Some(Arc::new(tools)));
     }

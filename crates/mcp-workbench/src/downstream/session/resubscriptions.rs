@@ -77,6 +77,7 @@ impl Resubscriptions {
     /// Returns the subscriptions of all clients, in a stable order.
     pub(crate) fn subscribed(&self) -> Vec<RawJson> {
         let mut subscribed: Vec<_> = self.subscriptions.keys().cloned().collect();
+        // Callers compare two of these, and a hash map has no order.
         subscribed.sort_unstable_by(|one, other| one.as_bytes().cmp(other.as_bytes()));
         subscribed
     }

@@ -261,6 +261,7 @@ impl Supervisor {
             &mut self.protocol,
         );
         let started = timeout(limit, started);
+        // Commands are taken during the start. They wait for its end, change the entry, or stop it.
         tokio::pin!(started);
         loop {
             tokio::select! {
@@ -284,6 +285,7 @@ impl Supervisor {
     /// Serves the server until it ends or is stopped.
     async fn serve(&mut self, mut started: Started) {
         let client = self.waiting.client();
+        // Before the new list replaces it.
         let known = self.status.borrow().tools.clone();
         let tools = self.publish_up(&mut started);
         record_later(&self.context);
@@ -348,6 +350,7 @@ impl Supervisor {
             duration,
             error: end.error_type(),
         });
+        // What the session could not send waits for the next start.
         self.waiting = end_session(session, end).await;
         self.set_phase(Phase::Resting);
     }

@@ -40,6 +40,8 @@ impl Pinning {
             server: server.name.clone(),
         };
         let mode = context.pins.mode(&place, server.pin);
+        // A server that was never met has nothing that its launch could differ from. Reading its programs can wait
+        // then until it is written down, and does not hold up the first start.
         let is_wanted = match mode {
             PinMode::Off => false,
             PinMode::Notice => context.pins.is_known(&place),

@@ -381,6 +381,7 @@ async fn list(
         match step {
             Some(Step::Next) => {}
             Some(Step::Done) => return Ok(walk),
+            // The tools of the pages before it can be used.
             None if walk.has_pages() => {
                 walk.cut_short(" because a later page could not be read");
                 return Ok(walk);
