@@ -76,6 +76,7 @@ pub(super) async fn run(
     filter: &Filter,
     input: &RawJson,
 ) -> Result<String, SelectError> {
+    // Each process may take 512 MiB.
     let permit = workbench.filters.permits.acquire().await;
     let _permit = permit.map_err(|_| SelectError::Closing)?;
     let head = worker::head(filter);

@@ -252,6 +252,7 @@ impl Finder {
                     drop(target.server.connect(Urgency::ForCall, Arc::clone(client)));
                     answers.insert(number, Err(error));
                 }
+                // An earlier search has waited for it in full.
                 Phase::Starting if self.is_late(&target.identifier) => {
                     answers.insert(number, Err(Arc::new(ConnectError::StillStarting)));
                 }

@@ -84,6 +84,7 @@ pub(super) fn reload_with_users(
     // A configuration is large, and most workbenches have no users.
     let of_users = (!users.is_empty()).then(|| config.clone());
     let changes = reload(workbench, config, files)?;
+    // `cycle` repeats the one copy for every user.
     for (user, config) in users.iter().zip(of_users.iter().cycle()) {
         reload_with_users(user, config.clone(), files)?;
     }

@@ -204,6 +204,7 @@ pub(crate) async fn find_result(
 ) -> Result<Arc<StoredResult>, PageError> {
     let found = workbench.results.find(address, owner);
     let shared = workbench.pool.store().zip(owner.shared());
+    // Only what is missing here is looked for in the store.
     let (Err(PageError::Gone), Some((store, shared_owner))) = (&found, shared) else {
         return found;
     };

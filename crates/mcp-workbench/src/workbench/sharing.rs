@@ -35,6 +35,7 @@ pub(crate) fn own_servers(workbenches: &[Arc<Workbench>]) -> Vec<OwnServer> {
         })
     });
     servers
+        // A shared server is in several workbenches.
         .filter(|own| seen.insert(own.server.number()))
         .collect()
 }

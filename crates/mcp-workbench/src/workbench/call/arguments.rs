@@ -72,6 +72,8 @@ impl<'a> Check<'a> {
             return;
         }
         self.steps_left -= 1;
+        // Of `anyOf` and `oneOf` it is a problem only if no form fits. That several fit `oneOf` is left to the
+        // server.
         for (keyword, is_all) in [("anyOf", false), ("oneOf", false), ("allOf", true)] {
             let Some(parts) = rules.get(keyword).and_then(Value::as_array) else {
                 continue;

@@ -115,6 +115,7 @@ impl<'a> CutReport<'a> {
 
     /// Returns the address of the first page, with which any client can read the rest.
     fn first(&self) -> Address {
+        // If only `structuredContent` was left out, the text is whole and there is nothing more to read in it.
         let view = if self.cut.cuts_text() {
             View::Text
         } else {

@@ -98,6 +98,7 @@ async fn offer(
         return ask(client, params, awaited.signed_in()).await;
     }
     let account = oauth.account();
+    // Before the address is made, because that names the port.
     let mut listener = Listener::bind(account.callback_port()).await?;
     let challenge = needed.challenge.as_ref();
     let sign_in = SignIn::begin(account, listener.redirect_uri(), challenge).await?;

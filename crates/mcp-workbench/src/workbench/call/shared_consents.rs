@@ -51,6 +51,7 @@ impl SharedConsents {
         request: &ToolRequest,
         context: &CallContext,
     ) -> Option<Consent> {
+        // First, so that a permission that counts only once is not used up for nothing.
         if self.has(server, asked).await {
             return Some(Consent::lasting(asked));
         }

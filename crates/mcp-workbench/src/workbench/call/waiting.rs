@@ -210,6 +210,7 @@ async fn permit(
     let consent = match consents.check(server, request, &call.context)? {
         Permit::Granted(consent) => consent,
         Permit::Ask(asked) => {
+            // The store is asked only where the user would be, so no other call waits for it.
             let shared = SharedConsents::of(&run.workbench, &*run.client);
             let found = match &shared {
                 Some(shared) => shared.find(server, &asked, request, &call.context).await,
