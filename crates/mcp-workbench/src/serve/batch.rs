@@ -65,6 +65,8 @@ pub(super) fn elements(connection: &Connection, frame: &Bytes) -> Option<Vec<Raw
 
 /// Handles the messages of a batch. The single response goes to `output`.
 pub(super) fn take(connection: &Arc<Connection>, messages: &[RawJson], output: ClientOutput) {
+    // This share keeps the batch open until all of its messages are taken. Without it the first one could answer the
+    // batch before the last one is read.
     let batch = BatchPart::new(output);
     for message in messages {
         let mut outline = CallOutline::default();

@@ -118,6 +118,7 @@ impl ClientHandle for Caller {
 
     fn lasting(&self) -> Arc<dyn ClientHandle> {
         let connection = Arc::clone(&self.connection);
+        // The stream of the request ends with its response, so later messages go by the one of the connection.
         let output = connection.output();
         Arc::new(Self::new(connection, output))
     }

@@ -240,6 +240,7 @@ pub(super) fn begin(
         };
         return start(context, Mode::Native, names, arguments, Select::Whole);
     }
+    // Meta-tools first: no server can take their names.
     match MetaTool::named(&name).filter(|tool| workbench.has(*tool)) {
         Some(MetaTool::UseTool) => {
             let outlined = outline.map(|outline| (all, outline));

@@ -331,6 +331,7 @@ impl Connection {
             }
             (Ok(Speaker::Legacy), Some(params)) => {
                 let requester = Requester::Legacy(place.caller(self));
+                // A panic outside of this would end the task that reads the client.
                 match contain_now(|| calls::begin(self.workbench(), &request.id, params, requester))
                 {
                     Ok(begun) => calls::take_begun(self, begun, request.id, place, size),

@@ -193,6 +193,7 @@ impl Exchange {
     pub(super) fn send(self: &Arc<Self>, call: ReadyCall) {
         let server = Arc::clone(call.server());
         let ticket = server.ticket();
+        // Before it is sent, so that a cancellation always finds it.
         self.state().runs = Some(Runs::AtServer(server, ticket));
         let this = Arc::clone(self);
         call.send(ticket, move |sent| match sent {
@@ -209,6 +210,7 @@ impl Exchange {
     pub(super) fn run(self: &Arc<Self>, answer: ReplyFuture) {
         let cancelled = CancellationToken::new();
         let mut state = self.state();
+        // The client may have cancelled between two steps of a call.
         if state.is_cancelled {
             drop(state);
             return self.end();
@@ -353,6 +355,8 @@ impl Exchange {
         let Some(attached) = state.attached.take() else {
             return;
         };
+        // From here on the request is answered, but the call goes on at its server. Whatever the call sends now has
+        // no request to go to: notifications are dropped, and a reply is kept for the client's next request.
         let requests = input_requests(&state.open);
         drop(state);
         // Parked before the response is sent: the next request may arrive in the same turn.

@@ -231,6 +231,7 @@ impl Subscription {
     }
 
     fn tell(&mut self, method: &str, params: Option<&RawJson>) {
+        // Not queued: which lists have changed can be said in one go when the client has read.
         if self.output.is_full() {
             self.missed = true;
         } else {

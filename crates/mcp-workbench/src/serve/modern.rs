@@ -148,6 +148,8 @@ pub(super) fn take(
     connection.declare(&said.capabilities, Era::Modern);
     let parked = connection.parked();
     let state = said.retry.as_ref().and_then(|retry| retry.state.as_ref());
+    // A state that we have issued continues its exchange, whose call still runs. Any other one is the server's: the
+    // request is a call of its own, and the server gets the state with it.
     let resumed = match parked.handle(state) {
         Handle::Ours(handle) => Some(parked.take(handle, request, connection.principal())),
         Handle::OfReplica => Some(Err(replica_gone(&request.method))),

@@ -276,6 +276,7 @@ impl PipeOutput {
         if frames.is_closed {
             return;
         }
+        // The writer is woken once and then writes all that waits.
         let is_first = frames.outbox.is_empty();
         frames.outbox.push(message);
         queue.bytes.store(frames.outbox.len(), Ordering::Relaxed);
@@ -291,6 +292,7 @@ impl PipeOutput {
 
     async fn has_room(&self) {
         while self.is_full() {
+            // Registered before the second look, so that room that is made in between is not missed.
             let fewer = self.queue().fewer.notified();
             if self.is_full() {
                 fewer.await;

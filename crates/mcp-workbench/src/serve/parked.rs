@@ -67,6 +67,7 @@ impl ParkedTable {
             .iter()
             .filter(|(_, it)| it.exchange.principal == principal);
         let handles: Vec<u64> = same.map(|(handle, _)| *handle).collect();
+        // Handles only grow, so the smallest is the oldest.
         let oldest = handles.iter().min().filter(|_| handles.len() >= MAX_PARKED);
         let displaced = oldest.and_then(|oldest| self.exchanges.remove(oldest));
         self.handles += 1;

@@ -117,6 +117,7 @@ impl Questions {
 
     /// Fails all questions, because the client has disconnected.
     pub(super) fn give_up(&self) {
+        // A dropped sender ends the wait of its server.
         self.open().clear();
     }
 

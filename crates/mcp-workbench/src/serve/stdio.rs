@@ -36,6 +36,7 @@ pub(crate) async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = 
     let connection = Connection::new(context.clone(), output, Principal::Local);
     tokio::select! {
         biased;
+        // Does not end. It is here because parked calls expire while the client is served.
         () = Rare::new(Box::pin(context.parked.expire())) => {}
         () = read_requests(&connection, standard_streams::input(), &closed, stop) => {}
     }

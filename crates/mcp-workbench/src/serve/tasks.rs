@@ -43,6 +43,7 @@ pub(super) async fn answer(
     let (Some(sealed), Some(params)) = (sealed, params) else {
         return Reply::invalid_params(format!("{TASK_ID}: Expected string"));
     };
+    // A sealed id can be of a run in this process, of a run in another one, or of a task of a server.
     if let Some(exchange) = client.0.task(&sealed) {
         return run_task::answer(&exchange, method, &sealed, params);
     }

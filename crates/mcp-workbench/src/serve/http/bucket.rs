@@ -31,6 +31,7 @@ impl Bucket {
     /// wait for an empty bucket.
     pub(super) fn wait(&mut self, units: u64, rate: Rate, now: Instant) -> Option<Duration> {
         self.drain(rate, now);
+        // The level up to which these units still fit.
         let room = u128::from(rate.burst.saturating_sub(units)) * rate.period.as_nanos();
         let excess = self.level.checked_sub(room).filter(|it| *it > 0)?;
         let nanoseconds = excess.div_ceil(u128::from(rate.units));

@@ -321,6 +321,8 @@ impl StreamsState {
         let event = stream.events.pop_front()?;
         let bytes = event.frame.len();
         self.budget.subtract(bytes);
+        // An event before `unsent_from` was sent and is only stored to be sent again. One from there on is lost to
+        // its client.
         if stream.first < stream.unsent_from {
             self.kept -= bytes;
         } else {

@@ -184,6 +184,7 @@ impl TimedStream {
     /// Checks the timeout while the client has its turn and sends nothing.
     fn watch_turn(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let turn = self.turns.current();
+        // A request has begun or ended since, so the deadline is no longer the right one.
         if turn != self.turn {
             self.turn = turn;
             self.ends = None;
@@ -214,6 +215,7 @@ impl TimedStream {
     /// Records the arrival of bytes. In a turn of the client they begin a head.
     fn record_bytes(&mut self) {
         let turn = self.turns.current();
+        // Set once per turn: a client that sends its head byte by byte gets no more time.
         let begun = turn == self.turn && matches!(self.ends, Some(TurnEnd::Head(_)));
         if is_clients(turn) && !begun {
             self.turn = turn;

@@ -100,6 +100,7 @@ pub(super) fn drop_excess(
         return;
     }
     let mut droppable = all_droppable(streams, connections);
+    // What was sent already goes first, since dropping it costs no client an answer.
     droppable.sort_by_key(|it| (it.rank, it.since));
     let (mut count, mut bytes) = (0, 0);
     for it in droppable {

@@ -224,6 +224,7 @@ impl JournalState {
             self.settle()?;
         }
         let (input, at) = (&self.files.input, self.taken);
+        // Only whole lines go through the pipe, so that whatever is in doubt after a kill begins with a line.
         let count = match (stream.kind, &self.recent) {
             (StreamKind::Socket, _) => transfer::take_from_socket(stream, input, at, buffer)?,
             (StreamKind::Pipe, Some(recent)) if self.is_at_line => recent.take(stream, buffer)?,
@@ -242,6 +243,8 @@ impl JournalState {
         if self.unsettled == 0 {
             return Ok(());
         }
+        // From the pipe the bytes move into the file, and its offset with them. Without a pipe they are in the file
+        // already, behind the offset.
         if let Some(reader) = &self.files.recent {
             recent::move_to(&self.files.input, reader)?;
         } else {

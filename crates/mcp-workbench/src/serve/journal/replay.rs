@@ -106,6 +106,8 @@ impl Replay {
         let mut replay = Self::default();
         // The output first: it tells which requests of the input have an answer.
         let mut answered = replay.take_output(output, sent);
+        // Each line of the input is matched with the answers by its id. What the session depends on is kept even if
+        // it was answered; of all other lines only those without an answer are open.
         while let Some(end) = memchr::memchr(b'\n', &input) {
             let line = input.split_to(end + 1).slice(..end);
             replay.take_line(&line, &mut answered);
@@ -232,6 +234,7 @@ impl Replay {
 
     /// Returns the input that says the same: the session, then what is open.
     pub(super) fn input(&self) -> Vec<u8> {
+        // The others are among the open ones.
         let session = self
             .session
             .iter()
