@@ -113,6 +113,7 @@ impl Connecting {
     }
 
     async fn wait(&mut self) {
+        // Computed again after each answer: once a server is up, the others get less time.
         while let Some(deadline) = self.deadline()
             && let Ok(Some(answered)) = timeout_at(deadline, self.requests.join_next()).await
         {

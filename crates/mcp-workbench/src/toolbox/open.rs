@@ -177,6 +177,7 @@ impl Toolbox {
             tokio::select! {
                 // Checked first, so that a result for an outdated configuration is not returned.
                 biased;
+                // A reload replaces servers, so the open begins again with the new ones.
                 Ok(()) = newest.changed() => {}
                 found = connect_all(&contents, client, open_wait) => {
                     return self.store_outcome(&contents, found).await;
