@@ -77,6 +77,7 @@ impl<S> ListCache<S> {
                     Change::Resources => self.forget(&[Family::Resources, Family::Templates]),
                     Change::Resource(_) => {}
                 },
+                // The missed events may be about any list.
                 Err(TryRecvError::Lagged(_)) => self.clear(),
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return,
             }

@@ -147,6 +147,7 @@ impl Native {
     }
 
     fn shown_tools<T>(&self, read: impl FnOnce(&ShownTools) -> T) -> T {
+        // Every call comes here, so lists are merged again only if one of them has changed.
         let mut shown = lock(&self.shown_tools);
         match &*shown {
             Some(tools) if tools.is_current() => read(tools),
@@ -201,6 +202,7 @@ impl Native {
         let mut complete = true;
         for (name, server) in self.servers_with(family.declared_by()) {
             let list = requests::read_list(&server, family, client).await;
+            // A server that fails now is asked again by the next request.
             complete &= list.is_some();
             let (items, hints) = list.unwrap_or((Vec::new(), CacheHints::NONE));
             lists.push(ServerItems {
@@ -251,6 +253,8 @@ impl Native {
         if let Some(route) = self.ui_route(uri).or_else(|| skills.route(uri)) {
             return Ok(route);
         }
+        // From the surest to the weakest: the definition of a tool names the URI, a skill contains it, a list has it,
+        // a template matches it.
         if let Some(route) = self.merged(Family::Resources, client).await.route(uri) {
             return Ok(route.clone());
         }

@@ -312,6 +312,7 @@ impl OpenLists {
         if complete {
             let mut state = self.state();
             state.refresh(servers);
+            // `refresh` has taken the changes that came meanwhile, and each of them has raised the generation.
             state.cache.put(family, Arc::clone(&merged), generation);
         }
         merged
