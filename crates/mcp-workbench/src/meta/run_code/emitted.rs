@@ -35,6 +35,7 @@ impl Parts {
                  else",
             )
         })?;
+        // Counted each time, since there are at most 20.
         let bytes: usize = self.emitted.iter().map(|it| it.as_bytes().len()).sum();
         if self.emitted.len() >= MAX_PARTS || bytes + part.as_bytes().len() > MAX_BYTES {
             return Err(invalid(&format!(

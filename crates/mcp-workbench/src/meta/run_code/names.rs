@@ -46,6 +46,7 @@ pub(super) fn servers(workbench: &Workbench) -> Vec<NamedServer> {
             });
         }
     }
+    // Over all toolboxes, open or not: opening one must not change the names of servers in another.
     let mut holders: HashMap<ServerName, usize> = HashMap::new();
     for server in &servers {
         *holders.entry(server.server.clone()).or_default() += 1;

@@ -210,6 +210,8 @@ impl Run<'_> {
         time_limit: Duration,
         mut questions: watch::Receiver<usize>,
     ) -> RunEnd {
+        // The run ends with its script, its worker or its time. Calls that still run then are dropped with it, which
+        // cancels them.
         let mut clock = Clock::new(time_limit);
         let mut next_report = self.shared.began + QUIET_TIME;
         loop {

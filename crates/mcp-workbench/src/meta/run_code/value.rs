@@ -38,6 +38,7 @@ impl From<RawJson> for CallValue {
 /// or an array; otherwise the content with its binary parts described. An error of the tool fails. `call` is the number of
 /// the call in its run.
 pub(super) fn value_of(result: &RawJson, call: usize) -> Result<CallValue, Failure> {
+    // Before the size counts: the message of an error is short, whatever is beside it.
     if result.member("isError").is_some_and(|it| it.is_true()) {
         let message: String = text_of(result)
             .chars()
