@@ -253,6 +253,7 @@ async fn serve_until_end(
         stop: host.stop.clone(),
         gone: gone.clone(),
     };
+    // Only passes the news on. The client still ends in order, and then the other branch is done.
     let watching = async {
         process.await;
         gone.cancel();
@@ -313,6 +314,7 @@ impl ClientProcess {
     /// versions never do.
     pub(crate) async fn context(&mut self) -> Option<Attach> {
         let socket = self.socket.upgrade()?;
+        // Only a context that comes from here on is an answer.
         self.contexts.mark_unchanged();
         say(&socket, &HostAnswer::Changed).await;
         let answered = timeout(CONTEXT_TIMEOUT, self.contexts.changed()).await;

@@ -77,6 +77,7 @@ pub(super) fn start(
         .stdin(OwnedFd::from(listener))
         .stdout(lock.try_clone()?)
         .stderr(log)
+        // Waits for the process in between, which ends as soon as it has started the host.
         .status();
     match started {
         Ok(status) if status.success() => Ok(()),

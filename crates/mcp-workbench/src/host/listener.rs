@@ -285,9 +285,11 @@ impl Host {
             return;
         }
         let pid = std::process::id();
+        // Renamed and not removed, because commands still have to find this host.
         if let Err(error) = fs::rename(self.place.socket(), self.place.draining_socket(pid)) {
             tracing::warn!("failed to rename the socket: {error}");
         }
+        // Closing the file releases the lock, and the next client can start a new host.
         lock(&self.owner).take();
         self.drain.cancel();
         tracing::info!("draining: new clients are refused");

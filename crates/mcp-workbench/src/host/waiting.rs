@@ -116,6 +116,7 @@ impl<'a> ReachTimeout<'a> {
             return false;
         }
         self.deadline = now + REACH_TIMEOUT;
+        // A busy host gets another round, for as long as a start may take.
         self.since.elapsed() > START_TIMEOUT || !self.place.is_host_busy()
     }
 
@@ -254,6 +255,9 @@ impl Waiting {
         let own = &self.attach.build;
         let mut drained = None;
         loop {
+            // Each turn attaches the client, asks an older host to drain, starts a host, or waits for what another
+            // process has begun. The socket alone says which, so clients that start together need no further
+            // agreement.
             match reach.connect(&self.place.socket()) {
                 Ok(Connected { link, greeting }) if !greeting.draining => {
                     if greeting.link > LINK_VERSION {
@@ -265,6 +269,7 @@ impl Waiting {
                     if greeting.link == LINK_VERSION && !own.is_newer_than(&greeting.build) {
                         return self.attach_to(link, journal);
                     }
+                    // The same host is still there after it was told to drain.
                     if drained.replace(greeting.pid) == Some(greeting.pid) {
                         return Err(AttachError::NotDrained);
                     }
