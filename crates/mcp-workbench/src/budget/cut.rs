@@ -47,6 +47,9 @@ impl<'a> Cut<'a> {
         if result.as_bytes().len() <= budget {
             return None;
         }
+        // The budget is for the characters that a model reads: the texts, and `structuredContent` as JSON beside
+        // them. What is over it is cut out of the joined text, between a head of three quarters of the room and a
+        // tail of one. `structuredContent` is shown whole or not at all, because a part of it would be no JSON.
         let mut reading = Reading::of(result)?;
         let beside = reading
             .structured
@@ -59,6 +62,8 @@ impl<'a> Cut<'a> {
         }
         // A small structured content stays, because removing it would save little.
         let stays = structured == Structured::Stays || beside <= budget / STRUCTURED_SHARE;
+        // What has to stay may be larger than the whole budget. The text gets its part all the same, since it may be
+        // all that a model sees.
         let room = if stays {
             budget.saturating_sub(beside).max(budget / TEXT_SHARE)
         } else {

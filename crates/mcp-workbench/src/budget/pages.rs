@@ -78,6 +78,7 @@ pub(super) fn head_end(text: &str, characters: usize) -> usize {
     let Some((end, _)) = text.char_indices().nth(characters) else {
         return text.len();
     };
+    // A line end before this would make the page much shorter than it may be.
     let quarter = end - end / 4;
     match memrchr(b'\n', &text.as_bytes()[quarter..end]) {
         Some(line_end) => quarter + line_end + 1,

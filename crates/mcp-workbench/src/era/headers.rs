@@ -193,6 +193,7 @@ fn walk(
     for member in schema.members().unwrap_or_default() {
         match member.key.as_ref() {
             MARK => found.push(marked(schema, position, &member.value)?),
+            // Only here a key is the name of an argument.
             "properties" => {
                 for argument in member.value.members().unwrap_or_default() {
                     let position = position.argument(&argument.key);

@@ -44,6 +44,7 @@ impl InputRequired {
             }
         };
         let state = result.member(REQUEST_STATE);
+        // A state without questions asks only for a repetition.
         (!requests.is_empty() || state.is_some()).then_some(Self { requests, state })
     }
 

@@ -303,6 +303,7 @@ impl MetaText<'_> {
         let mut text = vec![b'{'];
         self.write_to(&mut text);
         text.push(b'}');
+        // Made of parts that were scanned when they arrived.
         (!self.is_empty()).then(|| RawJson::trusted(text.into()))
     }
 
@@ -436,6 +437,8 @@ fn begin(text: &mut Vec<u8>, id: &[u8], next: &[u8]) {
 
 /// Ends a message with its body; one that is long is returned and not copied.
 fn splice(text: &mut Vec<u8>, body: &Bytes) -> Option<Bytes> {
+    // A body of its own costs one more buffer in the write. From this size on that is cheaper than a copy, which for
+    // a large result would be up to 16 MiB.
     if body.len() >= COPY_BELOW {
         return Some(body.clone());
     }

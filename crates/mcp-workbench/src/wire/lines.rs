@@ -72,6 +72,9 @@ impl LineFramer {
         // A read that used all its room has probably left more to read. Before the first read the buffer is empty for
         // another reason.
         let was_filled = !self.at_start && spare == 0;
+        // A read is as large as the traffic: most connections have short lines, and a large buffer for each of them
+        // would be most of their memory. Near the limit there is no room for more than that, since the rest of the
+        // line is dropped.
         let room = if (HUGE_LINE..self.limit).contains(&length) && spare < LARGE_READ {
             (self.limit - length + LARGE_READ).min(length * (HUGE_GROWTH - 1))
         } else if length >= SMALL_READ {
@@ -104,6 +107,7 @@ impl LineFramer {
             }
             let mut line = self.buffer.split_to(end + 1).freeze();
             line.truncate(end);
+            // Blank lines are skipped, so the loop goes on until a line counts or the buffer is used up.
             if let Some(line) = self.classify(line) {
                 return Some(line);
             }

@@ -80,6 +80,7 @@ impl ResultMarks {
             let value = &scanner.bytes()[at..end];
             match mark {
                 Some(Marked::ResultType) => {
+                    // Always fits: a message is at most 16 MiB.
                     let offset = |at: usize| u32::try_from(at - start).unwrap_or(u32::MAX);
                     let mark = TypeMark {
                         start: offset(key.at),

@@ -250,6 +250,7 @@ impl Envelope {
             let slot = Slot::of(key);
             let is_object = scanner.peek(at) == b'{';
             let end = match (slot, &mut outline) {
+                // In the same pass, because another one over a large result would double the cost of relaying it.
                 (Some(Slot::Result), _) if is_object => {
                     let (end, marks) = ResultMarks::scan(scanner, at, 2)?;
                     envelope.marks = marks;
@@ -286,6 +287,7 @@ impl Envelope {
 
     /// The message, if it is one, out of the frame that was scanned.
     pub(super) fn into_message(self, frame: &Bytes) -> Result<Message, InvalidMessage> {
+        // The scan has checked the whole frame, so its parts are valid.
         let value = |span: Span| RawJson::trusted(frame.slice(span));
         let id = self.get(Slot::Id).map(value).and_then(RequestId::from_json);
         if let Err(fault) = self.check(frame, id.as_ref()) {

@@ -120,6 +120,7 @@ impl Outbox {
     /// Fills `slices` with the next bytes to write. Returns the number of filled slices.
     pub(crate) fn fill<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut from = self.written;
+        // Text and bodies alternate: the text up to a body, the body, and at last the text behind the last one.
         let parts = self.bodies.iter().flat_map(|LongBody { at, body }| {
             let before = &self.text[from..*at];
             from = *at;

@@ -116,6 +116,7 @@ impl CallOutline {
         walk_members(scanner, at, |scanner, key, at| {
             let member = key.plain().and_then(|key| member(level, key));
             let is_string = scanner.peek(at) == b'"';
+            // Only these objects are looked into. The arguments of any other tool stay bytes.
             let inner = match (member, scanner.peek(at)) {
                 (Some(Outlined::Arguments), b'{') => Some(Level::Arguments),
                 (Some(Outlined::Meta), b'{') => Some(Level::Meta),
