@@ -87,7 +87,9 @@ pub(super) fn run(
 
 /// Returns the rule for exactly this tool.
 fn escaped(tool: &str) -> String {
+    // The name must not be read as a pattern.
     let escaped = tool.replace('\\', r"\\").replace('*', r"\*");
+    // At the beginning these stand for hints and negation.
     if escaped.starts_with(['@', '!']) {
         format!("\\{escaped}")
     } else {

@@ -84,12 +84,14 @@ pub(super) async fn follow_all(
 ) {
     let mut reloaders: Vec<Reloader> = Vec::new();
     loop {
+        // As in `follow`, the watch starts before the check.
         let mut watch = watch_all(&mut reloaders);
         check_all(&mut reloaders).await;
         tokio::select! {
             change = following.recv() => {
                 let Some(change) = change else { return };
                 take_following(change, &mut reloaders).await;
+                // The check must not slow down the start of the client. Others may attach meanwhile.
                 sleep(FIRST_CHECK_DELAY).await;
                 while let Ok(change) = following.try_recv() {
                     take_following(change, &mut reloaders).await;
@@ -221,6 +223,7 @@ impl Reloader {
             workbench,
             #[cfg(unix)]
             process: source.process.take(),
+            // A file that is missing now may be a plain one when it is back.
             is_plain: !file.metadata().is_ok_and(|it| !it.is_file()),
             seen: HashMap::from([(file.clone(), source.fingerprint)]),
             file,

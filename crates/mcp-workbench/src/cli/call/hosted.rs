@@ -98,6 +98,7 @@ async fn open_and_call(
     };
     let opened = match opened {
         Ok(opened) => opened?,
+        // The time is over. The answer to this says that the server is still starting.
         Err(_) => open_once(session, &tool).await?,
     };
     let opened = match opened {

@@ -183,6 +183,7 @@ pub(super) fn run(
         return Err(CallCommandError::Timeout(seconds).into());
     };
     let printed = match filter {
+        // A filter runs in a process of its own, which a workbench starts and ends.
         Some(filter) => with_workbench(loaded.config, async |workbench| {
             select(&workbench, &filter, outcome).await
         })?,
@@ -210,6 +211,7 @@ struct EndedCall {
 
 /// Calls the tool with a server of this process.
 fn call_alone(wanted: WantedCall, mut config: Config) -> Result<EndedCall, ProbeError> {
+    // The call is one of `use_tool`, whatever the mode of the file is.
     config.tool_mode = ToolMode::Proxy;
     config.purpose = Purpose::Call;
     let WantedCall {

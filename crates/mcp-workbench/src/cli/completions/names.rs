@@ -60,6 +60,7 @@ impl CompletionNames {
     fn config(&self) -> Option<&Config> {
         let load = || {
             let located = locate(self.file.as_deref(), &self.environment).ok()?;
+            // This refuses a FIFO, for which the shell would wait.
             let loaded = load_file_again(&located.file, &self.environment).ok()?;
             Some(loaded.config)
         };
@@ -128,6 +129,7 @@ impl CompletionNames {
 /// Returns the candidate for a name. Shells insert it as it is, and servers choose the names of their tools: one that a
 /// shell would take apart or run is left out.
 fn candidate(name: &str) -> Option<CompletionCandidate> {
+    // A name that begins with a hyphen would be taken for an option.
     let is_plain = quoted(name) == name && name.starts_with(char::is_alphanumeric);
     is_plain.then(|| CompletionCandidate::new(name))
 }

@@ -68,6 +68,7 @@ pub(super) fn run(
             progress,
             page: &mut page,
         };
+        // From here on it is the time of the shutdown.
         (session.run().await, Instant::now())
     })?;
     let reading = reading?;

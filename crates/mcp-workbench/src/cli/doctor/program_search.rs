@@ -59,6 +59,7 @@ pub(super) fn elsewhere(command: &str, environment: &Environment) -> Vec<PathBuf
     if Path::new(command).components().count() != 1 {
         return Vec::new();
     }
+    // Our own PATH counts too: the entry of the server may set a shorter one.
     let own = environment.variable("PATH").map(OsString::from);
     let own = own.iter().flat_map(std::env::split_paths);
     let home = environment.home().into_iter();

@@ -175,6 +175,7 @@ pub(in crate::cli) fn run(
         .enable_all()
         .build()?;
     let done = runtime.block_on(async {
+        // Listened for first, so that a signal during the start ends the host in order.
         let mut signals = Signals::listen()?;
         let (following, followed) = mpsc::unbounded_channel();
         let tasks = TaskTracker::new();

@@ -285,6 +285,7 @@ fn change(
             changed += servers;
         }
         if selection == Selection::default() {
+            // A command that follows must not find the host that is about to end.
             connected.wait_for_end(END_TIMEOUT);
             let pid = connected.greeting.pid;
             output::data(&format!("{done} the host {pid} and its servers\n"));

@@ -184,6 +184,7 @@ impl ImportReport<'_> {
             text
         });
         let mut texts: Vec<String> = places.collect();
+        // A client may have the server in several files.
         texts.dedup();
         texts.join(", ")
     }

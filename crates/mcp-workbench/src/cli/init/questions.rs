@@ -17,6 +17,7 @@ pub(super) fn ask(
         return Ok(None);
     };
     let mut first = NewConfiguration::named(&toolbox);
+    // The usual description fits only the usual name.
     if toolbox == usual.toolbox {
         first.description = usual.description;
     }
@@ -80,9 +81,11 @@ fn words(line: &str) -> Vec<String> {
             _ if quote == Some(letter) => quote = None,
             '"' | '\'' if quote.is_none() => {
                 quote = Some(letter);
+                // Quotes without anything between them are a word too.
                 word.get_or_insert_default();
             }
             '\\' if quote != Some('\'') => {
+                // Other backslashes stay, as in a path of Windows.
                 let escaped = letters.next_if(|next| matches!(next, ' ' | '"' | '\'' | '\\'));
                 word.get_or_insert_default().push(escaped.unwrap_or(letter));
             }

@@ -173,6 +173,7 @@ pub(super) fn run(
     }
     let mut failed = None;
     for client in clients {
+        // Earlier errors are printed here, and the last one by the caller.
         if let Err(error) = install(client, config, arguments, environment)
             && let Some(earlier) = failed.replace(error)
         {

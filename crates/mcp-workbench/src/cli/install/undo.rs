@@ -124,6 +124,7 @@ fn take_out(
     }
     if !arguments.dry_run {
         replace_unchanged(&target.path, now, &text.finish())?;
+        // As long as a server was not added back, a later undo may need the backups.
         if outcome.missing.is_empty() {
             Backup::all(&target.path).iter().for_each(Backup::settle);
         }

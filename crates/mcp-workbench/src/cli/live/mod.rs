@@ -101,6 +101,7 @@ impl CallFilter {
     fn wants(&self, call: &Value) -> bool {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let client = &call["client"];
+        // The texts that the page shows, and that its filters search.
         let number = client["number"].as_u64();
         let number = number.map(|it| format!(" #{it}")).unwrap_or_default();
         let name = client["name"].as_str();

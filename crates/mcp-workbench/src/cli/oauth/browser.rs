@@ -67,6 +67,7 @@ async fn starts(command: &[OsString]) -> bool {
     let Ok(mut child) = command.spawn() else {
         return false;
     };
+    // A launcher hands the address on and ends. A browser itself keeps running.
     match timeout(LAUNCH_TIMEOUT, child.wait()).await {
         Ok(ended) => ended.is_ok_and(|status| status.success()),
         Err(_) => true,

@@ -87,6 +87,7 @@ async fn sign_in(
             error,
         },
     };
+    // The port is part of the redirect address, so it is opened before the sign-in begins.
     let port = account.callback_port();
     let mut listener = Listener::bind(port)
         .await
@@ -131,6 +132,7 @@ async fn wait_for_redirect(
     loop {
         let (finished, advice) = tokio::select! {
             redirected = listener.next() => {
+                // The browser waits for its page until the outcome is known.
                 let finished = attempt.finish(&redirected.address).await;
                 redirected.say(Outcome::of(&finished)).await;
                 (finished, "still waiting for the browser")

@@ -81,6 +81,7 @@ impl TrustReview {
     ) -> Result<Self, Box<dyn std::error::Error>> {
         let mut config = load_configuration(config, environment)?.config;
         limit.apply(&mut config);
+        // Pins are about the whole configuration, so they are made before a part of it is chosen.
         let pins = Pins::new(&config);
         let lock = pins.lock()?.unwrap_or_default();
         chosen.choose(&mut config)?;

@@ -39,6 +39,7 @@ pub(super) fn run(
     let pins = Pins::new(&config);
     // An unreadable lock file must be reported, not overwritten.
     pins.lock()?;
+    // Of the whole file, before a part of it is chosen.
     let policy = PinPolicy::of(&config);
     chosen.choose(&mut config)?;
     let lowered = pins.lowered(&config);

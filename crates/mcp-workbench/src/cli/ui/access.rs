@@ -56,6 +56,7 @@ impl Access {
     /// Returns how a request is admitted, if it is.
     pub(super) fn page_access(&self, headers: &HeaderMap) -> Option<PageAccess> {
         if let Some(key) = bearer(headers) {
+            // A wrong key is refused, whatever cookies come with it.
             return (proof(key) == self.key).then_some(PageAccess::Key);
         }
         let mut codes = self.codes();

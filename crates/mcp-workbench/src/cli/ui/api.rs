@@ -206,6 +206,7 @@ impl Api {
     /// Returns a stream of notices about changes. While it is read, calls of clients that cannot be asked wait for the
     /// page.
     pub(super) fn events(&self) -> mpsc::Receiver<Bytes> {
+        // One waiting notice is enough, since it has the numbers of all changes so far.
         let (notices, stream) = mpsc::channel(1);
         let mut changes = self.history().changes();
         let watching = self.workbench().approvals().watch();
@@ -232,6 +233,7 @@ impl Api {
                         Ok(Ok(())) => break,
                         Ok(Err(_)) => return,
                         Err(_) => {
+                            // A comment, which the script does not see.
                             if notices.send(Bytes::from_static(b":\n\n")).await.is_err() {
                                 return;
                             }
@@ -275,6 +277,7 @@ impl Api {
         }
         if matches!(action.action, Action::Stop | Action::Restart) {
             server.stop();
+            // A start must not find the process that is about to end.
             server.rested().await;
         }
         if matches!(action.action, Action::Start | Action::Restart) {
@@ -305,6 +308,7 @@ impl Api {
     /// Begins to sign in to a server, which starts once that is done; returns the address for the browser.
     async fn sign_in(&self, place: &ServerQuery, server: Arc<ServerHandle>) -> Answer {
         let commands = self.commands.as_ref().ok_or(PageRefusal::NotFound)?;
+        // After `--`, since a name may begin with a hyphen.
         let arguments = ["login", "--no-browser", "--", &place.toolbox, &place.server];
         let failed = |error: String| PageRefusal::Failed(json!({ "error": error }));
         let login = commands
@@ -360,6 +364,7 @@ impl Api {
     async fn decide(&self, decided: &Decided) -> Answer {
         let decision = match decided.decision {
             DecisionWord::Once => Decision::Once,
+            // The call that waits is decided for its session. The rule below is for later ones.
             DecisionWord::Session | DecisionWord::Always => Decision::Session,
             DecisionWord::Deny => Decision::Deny,
         };

@@ -69,6 +69,8 @@ impl WorkbenchPage {
                     let link = json!({ "path": format!("/ui/enter?code={code}") });
                     json_response(StatusCode::OK, &link)
                 }
+                // Pages on other ports of this machine are the same site for a browser, so their requests have the
+                // cookie too.
                 (&Method::POST, _, Some(PageAccess::Cookie)) if !is_from_page(&request.headers) => {
                     plain(StatusCode::FORBIDDEN, "not a request of the page\n")
                 }
