@@ -42,6 +42,7 @@ enum Meaning {
 pub(super) fn translate(text: &str, key: &str, from: ReferenceContext<'_>) -> TranslatedText {
     let mut translated = TranslatedText::default();
     let mut rest = text;
+    // References begin with `$`, and those of opencode with `{`.
     while let Some(at) = rest.find(['$', '{']) {
         translated.push_literal(&rest[..at]);
         rest = &rest[at..];

@@ -210,6 +210,7 @@ impl NameLimit {
     pub fn length(&self, server: &str, tool: &str) -> usize {
         let beside = match self.counted {
             CountedPrefix::Nothing => 0,
+            // The prefix is `mcp__`, and `__` follows the name of the server.
             CountedPrefix::McpPrefix => "mcp____".len() + server.chars().count(),
             CountedPrefix::Server => server.chars().count(),
         };

@@ -316,6 +316,7 @@ impl<'a> Translation<'a> {
         if let Some(rest) = text.strip_prefix("~/") {
             return format!("${{userHome}}/{rest}");
         }
+        // A text that begins with a reference may be an absolute path.
         let whole = bare || text.starts_with("${") || Path::new(text).is_absolute();
         match self.project() {
             Some(project) if !whole => {

@@ -115,6 +115,7 @@ impl Builder {
                 merged,
                 ..
             } => {
+                // The mapping's own member wins, and then that of the first merged mapping.
                 for (name, value) in merged.into_iter().flatten() {
                     members.entry(name).or_insert(value);
                 }
@@ -145,6 +146,7 @@ impl Builder {
             });
             return Ok(());
         }
+        // The tag `!!str` makes text of everything.
         let is_text = tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == "str");
         let value = if is_plain && !is_text {
             plain(text)
@@ -231,6 +233,7 @@ fn plain(text: &str) -> Value {
     if let Some(integer) = integer {
         return integer.into();
     }
+    // Rust would also parse `inf`, `nan` and `infinity`, which are text here.
     let looks_decimal = text.contains(['.', 'e', 'E'])
         && text.contains(|it: char| it.is_ascii_digit())
         && text

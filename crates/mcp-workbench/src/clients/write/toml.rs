@@ -166,6 +166,7 @@ fn inline(value: &Value) -> TomlValue {
             Some(number) => number.into(),
             None => number.as_f64().unwrap_or_default().into(),
         },
+        // TOML has no null.
         Value::Null => "".into(),
     }
 }
