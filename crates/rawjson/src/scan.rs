@@ -128,6 +128,7 @@ impl<'a> Scanner<'a> {
     /// Skips white space. Most tokens have none between them, so the loop is out of line.
     #[inline]
     pub fn blanks(&mut self, at: usize) -> usize {
+        // Control characters and NUL get there too, and end the loop at once.
         if self.peek(at) <= b' ' {
             self.some_blanks(at)
         } else {

@@ -26,6 +26,8 @@ impl LongString {
         let bytes = scanner.bytes();
         let padded;
         let mut text = bytes;
+        // The last block of a text is read so that it ends with the text. A text that is shorter than a block is
+        // padded.
         if bytes.len() < LONG {
             padded = padded_to_block(bytes);
             text = &padded;
@@ -101,6 +103,7 @@ impl LongString {
     ) -> Result<(), ScanFault> {
         while escaped != 0 {
             let at = block + escaped.trailing_zeros() as usize;
+            // Clears the lowest bit.
             escaped &= escaped - 1;
             match scanner.peek(at) {
                 b'/' | b'b' | b'f' | b'r' | b't' => {}

@@ -100,6 +100,7 @@ mod linux {
     /// Denies every access to files and the network, as far as the kernel supports it. It is the second line: the list of
     /// system calls has none that opens anything. Returns how far it is in force.
     pub(super) fn deny_files_and_network() -> Result<RulesetStatus, ConfineError> {
+        // An older kernel enforces what it knows of it.
         let newest = ABI::V6;
         let restricted = Ruleset::default()
             .handle_access(AccessFs::from_all(newest))?

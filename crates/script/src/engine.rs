@@ -153,6 +153,7 @@ impl Engine {
         self.runtime.set_max_stack_size(limits.stack_bytes);
         self.script.log_bytes.set(limits.log_bytes);
         code.clone_into(&mut self.script.code.borrow_mut());
+        // Until this is set the clock interrupts nothing: the prelude and the first script have no limit.
         self.clock
             .until
             .set(cpu_time() + Duration::from_millis(limits.cpu_ms));
@@ -432,6 +433,7 @@ fn end_with<'js>(ctx: &Ctx<'js>, value: Value<'js>, limits: &Limits, code: &str)
     let text = match ctx.json_stringify(value).catch(ctx) {
         Ok(Some(text)) => without_halves(text.to_string().unwrap_or_default()),
         Ok(None) => return End::NotJson("a function or a symbol".to_owned()),
+        // The engine names these reasons only in the text of its exception.
         Err(error) => {
             return match thrown(&error, code) {
                 End::Thrown(it) if it.message.contains("circular") => {

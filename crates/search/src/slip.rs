@@ -17,6 +17,7 @@ pub(crate) fn is_one_slip_away(a: &str, b: &str) -> bool {
         .count();
     let (a, b) = (&a[..a.len() - end], &b[..b.len() - end]);
     match (a, b) {
+        // Two letters on both sides are one slip only if they are swapped.
         ([first, second], [third, fourth]) => first == fourth && second == third,
         _ => a.len() <= 1 && b.len() <= 1,
     }

@@ -22,6 +22,7 @@ pub(crate) fn stem(word: &mut String) {
     }
     let mut letters = Letters::new(std::mem::take(word));
     letters.remove_plural();
+    // The algorithm ends here for these words.
     if !matches!(
         letters.text.as_slice(),
         b"inning"
@@ -59,6 +60,7 @@ fn exception(word: &str) -> Option<&'static str> {
         "only" => "onli",
         "singly" => "singl",
         "news" => "news",
+        // Abbreviations that end in s are not plurals.
         "sms" => "sms",
         "dns" => "dns",
         "aws" => "aws",
@@ -137,6 +139,7 @@ impl Letters {
                 text[at] = b'Y';
             }
         }
+        // With these beginnings the usual rule would give unrelated words one stem, such as "general" and "generate".
         let first = [
             "gener", "commun", "arsen", "past", "univers", "later", "emerg", "organ", "inter",
         ]
