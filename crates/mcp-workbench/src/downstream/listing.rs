@@ -340,7 +340,7 @@ impl ToolList {
             let cause = Cause::Finding(Reviewable { definition, code });
             return self.withhold(&name, rules.finding_reason(&name, &words), cause);
         }
-        // What a server declares needs not be learned.
+        // The shape of a result that its server declares need not be learned.
         let is_declared = definition.member("outputSchema").is_some();
         let shapes = rules.shapes.filter(|_| !is_declared);
         let shape = shapes.map(|shapes| shapes.of(&name)).unwrap_or_default();

@@ -389,6 +389,7 @@ impl ServerHandle {
             call,
             AnswerReceiver::Callback(AnswerCallback::new(then)),
         );
+        // The task has ended, and the callback has to be called all the same.
         if let Err(mpsc::error::SendError(Command::Call(queued))) =
             self.commands.send(Command::Call(queued))
         {

@@ -88,6 +88,7 @@ impl AskingServer {
                 }
             }
         }
+        // Inserted into the text of the whole result, so that all other bytes stay as they were sent.
         Ok(result.with_insertions(insertions))
     }
 

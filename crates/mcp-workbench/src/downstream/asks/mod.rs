@@ -100,6 +100,7 @@ impl Asks {
     /// Returns the client capabilities that a server gets at `initialize`, which hold for as long as it runs: those of its entry,
     /// or else those of the client that it is started for. If the configuration has roots, they are among them.
     pub(crate) fn announced(&self, client: Option<&Arc<dyn ClientHandle>>) -> RawJson {
+        // A shared server gets what all of its clients have declared, whichever of them starts it.
         let announced = match (&self.declared, client) {
             (Some(declared), _) => declared.clone(),
             (None, Some(client)) => client.capabilities().announced(client.own_era()),

@@ -88,6 +88,7 @@ impl Answerer<'_> {
             let from_configuration = *question == Question::Roots && self.roots.is_some();
             if !from_configuration && !self.client_can(*question, request) {
                 is_missing = true;
+                // All that is missing is named at once.
                 missing = missing.with_member(question.capability(), &needed(*question, request));
             }
         }

@@ -49,6 +49,8 @@ impl UnattributedQuestions {
 
 /// Handles a question of the server at once, or lets it wait.
 pub(crate) fn take_question(session: &mut Session, request: Request, origin: Origin) {
+    // The question goes to a client, waits for a moment, or is refused. `answer_server` refuses one without an
+    // addressee.
     let addressee = addressee(session, &request, origin);
     if addressee.is_none() && may_be_attributed_later(session, &request, origin) {
         session.unattributed.waiting.push(UnattributedQuestion {

@@ -244,6 +244,7 @@ impl ConnectError {
             Self::EnvFile { reason } => Self::EnvFile {
                 reason: clean(reason),
             },
+            // Text of a server was redacted where it was read.
             other => other,
         }
     }

@@ -104,6 +104,7 @@ async fn result_of(peer: &Peer, response: Response) -> Result<RawJson, HttpFault
     loop {
         match stream.next().await {
             Ok(event) => {
+                // Other messages may come before the result.
                 if let Some(result) = result_in(&event.data) {
                     stream.finish().await;
                     return Ok(result);

@@ -126,6 +126,7 @@ impl HttpLink {
         };
         let end_idle = link.peer.end_idle();
         link.tasks.spawn(end_idle);
+        // The entry says so, so Streamable HTTP is not tried first.
         if endpoint.protocol == RemoteProtocol::Sse {
             link.peer.route.send_replace(Route::SseWaiting);
             link.tasks

@@ -309,6 +309,7 @@ impl RequestTask {
             posted => posted?,
         };
         if self.kind == RequestKind::Initialize {
+            // Known before the body is read: what the server sends meanwhile is answered in this session.
             let session = response.headers().get(&SESSION_ID).cloned();
             self.peer
                 .stage

@@ -103,6 +103,7 @@ impl ToolList {
         }
         let now = self.said.clone();
         self.said.merge(&earlier.said);
+        // They differ only if an earlier annotation was stricter.
         if self.said != now {
             let mistrusted = self.judge(permissions);
             for name in mistrusted.iter().take(MAX_MISTRUSTED) {
@@ -135,6 +136,7 @@ impl ToolList {
             let claimed = Hints::of(&tool.definition);
             let hints = self.said.record(&tool.name, claimed);
             let decided = verdict(permissions, tool.name.as_str(), hints);
+            // By what the tool says of itself now, the rules would be milder.
             if decided != verdict(permissions, tool.name.as_str(), claimed) {
                 mistrusted.push(tool.name.clone());
             }

@@ -99,6 +99,7 @@ impl ListWalk {
         self.hints = Some(self.hints.map_or(hints, |before| before.and(hints)));
         let next = page
             .member("nextCursor")
+            // `null` means that there is no next page.
             .filter(|it| it.kind() == Kind::String);
         self.take_items(tools, page.as_bytes().len(), next.is_some());
         let Some(cursor) = next.filter(|_| self.incomplete.is_none()) else {

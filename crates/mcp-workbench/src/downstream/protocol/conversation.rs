@@ -146,6 +146,7 @@ impl Conversation<'_> {
                     stderr,
                 })
             }
+            // It looks like the response. To wait for a better one would only end in the timeout.
             LinkEvent::BadLine(line)
                 if recover_answer_id(&line).and_then(|it| it.as_u64()) == Some(id) =>
             {

@@ -237,6 +237,7 @@ impl DiscoverOutcome {
         let (versions, said) = match answer {
             Answer::Result(said) => match said.member("supportedVersions") {
                 Some(versions) if versions.elements().is_some() => (Some(versions), said.clone()),
+                // Some legacy servers answer any method with a result.
                 _ => return Self::Legacy,
             },
             Answer::Error(error) if error_is(error, UNSUPPORTED_VERSION) => {

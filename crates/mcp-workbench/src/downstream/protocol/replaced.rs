@@ -100,6 +100,7 @@ pub(crate) fn take_failure(
     let was_call = session.calls.pending.is_call(id);
     let fault = Box::new(fault);
     let error = CallError::Http { fault, outcome };
+    // It did not run: its session or its account is no longer the current one. It waits for the new list.
     if was_call && is_outdated {
         session.calls.put_back(id, error);
         session.calls.send_queued(&mut session.link);

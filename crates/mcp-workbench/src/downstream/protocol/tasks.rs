@@ -203,6 +203,7 @@ impl Follower<'_> {
             context: CallContext {
                 client: Arc::clone(&context.client),
                 meta: context.meta.clone(),
+                // Answers to questions are in the parameters of `tasks/update`.
                 retry: None,
                 reports: CallReports::of(context.reports.span().cloned()),
             },

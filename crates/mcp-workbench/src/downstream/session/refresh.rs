@@ -200,6 +200,7 @@ impl Refresh {
             return None;
         }
         let page = self.drop_walk();
+        // Without a list no call may be sent in the new session, so it is of no use.
         if self.renewed.is_some() {
             return Some((page, PageOutcome::Lost));
         }

@@ -359,6 +359,7 @@ impl Supervisor {
     fn publish_up(&self, started: &mut Started) -> Arc<ToolList> {
         let tools = std::mem::take(&mut started.tools);
         let known = self.status.borrow().tools.clone();
+        // At the first start of this run the cached list is the earlier one.
         let known = known.or_else(|| self.about.cached_list.get());
         let tools = match &known {
             Some(known) => tools.after(known, &self.about.entry().server.permissions),

@@ -40,7 +40,7 @@ impl Pinning {
             server: server.name.clone(),
         };
         let mode = context.pins.mode(&place, server.pin);
-        // A server that was never met has nothing that its launch could differ from. Reading its programs can wait
+        // A server that is not recorded yet has nothing that its launch could differ from. Reading its programs can wait
         // then until it is written down, and does not hold up the first start.
         let is_wanted = match mode {
             PinMode::Off => false,
@@ -68,7 +68,7 @@ impl Pinning {
     pub(crate) async fn pins(&self, context: &SupervisorContext) -> ServerPins {
         let (pins, place) = (Arc::clone(&self.pins), self.place.clone());
         let launch = self.launch.clone().or_else(|| {
-            // Another workbench may have met it meanwhile.
+            // Another workbench may have recorded it meanwhile.
             let is_wanted = self.mode == PinMode::Notice && pins.is_known(&place);
             is_wanted.then(|| {
                 let reusable = ReusableDigests::of(self.mode);
