@@ -527,6 +527,7 @@ impl Workbench {
         let tools = registered::shown(self, client);
         let sizes = tools.iter().map(|it| it.definition.as_bytes().len());
         let bytes = sizes.sum();
+        // Thousands of definitions take long enough to hold up all clients.
         offload(bytes, move || {
             let definitions = tools.iter().map(
                 |RegisteredTool {

@@ -131,6 +131,7 @@ pub(super) async fn separate_reserved(
     workbench: Weak<Workbench>,
     mut reserved: watch::Receiver<u64>,
 ) {
+    // Taken once, so that the task does not hold the workbench while it waits.
     let Some(end) = workbench.upgrade().map(|it| it.announcing_end.clone()) else {
         return;
     };

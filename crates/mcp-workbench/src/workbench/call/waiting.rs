@@ -191,6 +191,7 @@ async fn wait_with_sign_in(
     {
         run.was_offered = true;
         if Box::pin(oauth::offer_sign_in(&server, needed, &run.client)).await {
+            // Once more, because the start has failed only for want of a sign-in.
             return resolve::wait(workbench, Lookup::Unlisted(server), &run.client).await;
         }
     }
