@@ -24,7 +24,7 @@ const DEFAULT_LOG_LEVEL: LogLevel = LogLevel::Info;
 pub(super) struct Caller {
     pub(super) connection: Arc<Connection>,
     pub(super) output: ClientOutput,
-    /// The client's own token for the progress of the request, if it wants to hear of it.
+    /// The client's own token for the progress of the request, if it wants progress.
     progress_token: Option<RawJson>,
     /// The operation of the request, if it is not a tool call and anybody listens.
     span: Option<Box<CallSpan>>,

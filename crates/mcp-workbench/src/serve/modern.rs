@@ -244,6 +244,7 @@ async fn run(
 ) -> Reply {
     let workbench = &context.workbench;
     match (&*request.method, requester) {
+        // Refused and not queued, because a subscription may never end.
         (LISTEN, Requester::Modern { client, .. }) => match context.listeners.try_acquire() {
             Ok(_permit) => listen::listen(workbench, client, &request, observed).await,
             Err(_) => {

@@ -298,6 +298,7 @@ impl Guard {
 
     fn check_origin(&self, headers: &HeaderMap, local: SocketAddr) -> Result<(), Refusal> {
         let origin = only(headers, header::ORIGIN).map_err(|()| Refusal::ForeignOrigin)?;
+        // Only browsers send it, and they cannot leave it out.
         let Some(origin) = origin else {
             return Ok(());
         };

@@ -84,6 +84,7 @@ impl Stateless {
             request: &request,
             outline: &outline,
         };
+        // Before it counts as running: a refused request must not take the place of another.
         if let Err(problem) = check(&context.workbench, headers, &checked) {
             return Err(Refusal::Disagrees(Box::new(problem.frame(&request.id))));
         }

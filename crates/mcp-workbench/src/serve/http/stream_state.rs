@@ -251,6 +251,7 @@ impl StreamsState {
         let mut index = 0;
         stream.events.retain(|event| {
             index += 1;
+            // Those that were sent stay, because they may have to be sent again.
             index <= unsent || !event.is_notice
         });
         self.unsent -= bytes;
@@ -291,6 +292,7 @@ impl StreamsState {
             return;
         }
         stream.ended = true;
+        // From here on the request no longer counts against the limit of its principal.
         stream.in_flight = None;
         stream.end_shared();
         stream.wake();

@@ -51,6 +51,7 @@ impl UserContexts {
         token: Option<&UserToken>,
         is_busy: impl Fn(Principal) -> bool,
     ) -> Result<ServeContext, Refusal> {
+        // A known user may have come with a new token.
         self.touch(user, token);
         let known = lock(&self.table)
             .get(&user.digest)

@@ -115,6 +115,7 @@ impl Journal {
             state.files.recent = Some(reader);
             state.recent = Some(recent);
         }
+        // Without them, whatever is taken from the client from here on would be lost by a kill.
         if !pass_on(&state.files) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
@@ -188,6 +189,7 @@ impl JournalState {
         input.write_all(&taken)?;
         output.write_all(&sent)?;
         let (taken, sent) = (taken.len() as u64, sent.len() as u64);
+        // Behind the offset, so that it counts as recorded and not as sent.
         output.write_all_at(&replay.unsent, sent)?;
         let backlog = replay.unsent.len() as u64;
         Ok(Self {
