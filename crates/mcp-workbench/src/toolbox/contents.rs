@@ -159,6 +159,7 @@ impl ToolboxChanges {
             let kept = names.filter(|name| other.servers.contains_key(*name));
             kept.cloned().collect()
         };
+        // The names that both have, in the order of each: these differ only if servers have changed places.
         changes.is_redescribed =
             old.description != new.description || kept(old, new) != kept(new, old);
         changes.has_new_connect = old.connect != new.connect;

@@ -251,6 +251,7 @@ fn render_text<'a>(
         failures: _,
         detail,
     } = *shown;
+    // Written piece by piece: definitions are copied as bytes, which a JSON value would not keep.
     let mut text = Vec::with_capacity(4096);
     text.extend_from_slice(b"{\"toolbox\":");
     write(&mut text, toolbox.name.as_str());

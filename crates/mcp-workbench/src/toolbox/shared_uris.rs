@@ -46,6 +46,7 @@ pub(super) fn shown_skills<'a>(
     };
     let shown = all().map(|(server, skill)| {
         let is_shared = all().any(|(other, it)| {
+            // A directory inside the other one counts too, since its files would have two owners.
             let (one, other_root) = (skill.root(), it.root());
             other != server && (is_within(one, other_root) || is_within(other_root, one))
         });

@@ -95,6 +95,7 @@ impl Types<'_> {
                 let items = rules
                     .get("items")
                     .map_or_else(|| UNKNOWN.to_owned(), |it| self.of(it, depth + 1));
+                // `A | B[]` would be an array of B only.
                 if items.contains(' ') && !is_one_object(&items) {
                     format!("({items})[]")
                 } else {
