@@ -119,6 +119,7 @@ impl Native {
         let extensions = declared.iter().map(|it| &it.extensions);
         let experimental = declared.iter().map(|it| &it.experimental);
         let mut extensions = merged_settings(extensions);
+        // Of several settings the first counts, but one server that reads directories is enough.
         if lists.iter().any(|(_, list)| reads_directories(list)) {
             extensions.insert(SKILLS_EXTENSION.into(), json!({ "directoryRead": true }));
         }
@@ -306,7 +307,7 @@ impl Native {
         Ok(())
     }
 
-    /// Returns whether a client wants to hear of a change. Drops the cached lists that the change makes stale.
+    /// Returns whether a client is notified of a change. Drops the cached lists that the change makes stale.
     pub(crate) fn concerns(&self, event: &ServerEvent, client: &dyn ClientHandle) -> bool {
         if event.server.toolbox != *self.toolbox.name() {
             return false;

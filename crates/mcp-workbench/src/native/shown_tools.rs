@@ -22,6 +22,7 @@ impl ShownTools {
     /// Merges the lists of a toolbox, or reuses the old result if the lists are the same.
     pub(super) fn merge(toolbox: &Toolbox, old: Option<&Self>, name_limit: usize) -> Self {
         let catalogue = toolbox.catalogue();
+        // Something has changed, but it need not be a list.
         let old = old.filter(|old| old.made_of.has_lists_of(&catalogue));
         let (merged, ui_claims) = match old {
             Some(old) => (Arc::clone(&old.merged), Arc::clone(&old.ui_claims)),

@@ -97,6 +97,7 @@ impl Subscriptions {
         if unwanted.is_empty() {
             return;
         }
+        // In the background: the client is gone, and nobody waits for the servers.
         let subscriptions = Arc::clone(self);
         self.toolbox.spawn(async move {
             let sent = subscriptions.unsubscribe_all(&unwanted);

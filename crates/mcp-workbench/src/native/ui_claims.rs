@@ -82,6 +82,7 @@ fn rename(
 ) -> RawJson {
     let is_taken = |uri: &str| is_ours(uri) || is_taken(uri);
     let uris = tool.ui.iter().flat_map(|ui| &ui.resources);
+    // Most definitions are relayed without being taken apart.
     if !uris.into_iter().any(|uri| is_taken(uri)) {
         return tool.definition.clone();
     }

@@ -52,6 +52,7 @@ fn pieces(template: &str) -> Vec<Piece<'_>> {
     let mut rest = template;
     while let Some((literal, after)) = rest.split_once('{') {
         let Some((expression, behind)) = after.split_once('}') else {
+            // A brace that is not closed is text.
             break;
         };
         pieces.push(Piece::Literal(literal));

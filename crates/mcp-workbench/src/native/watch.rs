@@ -1,4 +1,4 @@
-//! The changes that a listening request wants to hear of, as far as the servers can report them, and the
+//! The changes that a listening request subscribes to, as far as the servers can report them, and the
 //! subscriptions at the servers that this needs while the request listens.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::{
     downstream::{Change, ServerEvent, ServerFamily},
 };
 
-/// Changes that a client wants to hear of.
+/// The changes that a client subscribes to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
     /// Changes of the list of tools.
