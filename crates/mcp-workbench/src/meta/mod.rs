@@ -53,6 +53,7 @@ pub(crate) async fn run(
         MetaTool::SearchTools => search_tools::run(workbench, arguments, context).await,
         MetaTool::ReadResult => read_result::run(workbench, arguments, context).await,
         MetaTool::RunCode => run_code::run(workbench, arguments, context).await,
+        // Not reached: the pipeline takes every call of `use_tool`.
         MetaTool::UseTool => Err(Failure::NotRegistered {
             name: tool.name().to_owned(),
         }),

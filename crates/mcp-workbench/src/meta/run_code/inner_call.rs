@@ -269,6 +269,7 @@ fn describe_known(workbench: &Workbench, name: &str) -> Option<RawJson> {
         let list = server.handle.status().tools.unwrap_or_default();
         let mut tools = list.tools().iter();
         let found = tools.find(|tool| {
+            // A model writes the name as it calls the tool, or without `tools.`.
             let whole = tool_name(&server.name, tool.name.as_str());
             whole == name
                 || whole.strip_prefix("tools.") == Some(name)

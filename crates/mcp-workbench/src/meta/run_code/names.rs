@@ -109,6 +109,7 @@ fn find_listed(
         let tool = definition.name.clone();
         return Ok(ToolIdentifier { tool, ..named });
     }
+    // The pipeline refuses it and says why.
     if is_refused(list, tool) {
         return Ok(named);
     }
