@@ -199,6 +199,7 @@ impl Host {
                 self.stop_all(&socket).await;
                 return;
             }
+            // The processes that wait for its clients start a new host when they need one.
             Ok(Demand::Restart(selection)) if selection == Selection::default() => {
                 self.stop_all(&socket).await;
                 return;

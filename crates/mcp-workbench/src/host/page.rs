@@ -43,6 +43,7 @@ async fn open_first(host: &Arc<Host>, attach: &Attach) -> Result<PageAddress, St
         process: None,
     };
     (host.options.follow)(&workbench, followed);
+    // Weak, because the host holds the page.
     let this = Arc::downgrade(host);
     let clients = move || {
         let host = this.upgrade();

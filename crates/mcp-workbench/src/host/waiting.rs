@@ -323,6 +323,7 @@ impl Waiting {
                 theirs: greeting.link,
             });
         }
+        // One socket in place of stdin and stdout. The command reads and writes the other end.
         let (ours, theirs) = UnixStream::pair().map_err(AttachError::NotReached)?;
         let stream = theirs.as_fd();
         let link = attach_streams(link, &self.attach, &[stream, stream])?;
