@@ -124,6 +124,7 @@ impl RequestMeta {
             return None;
         }
         let get = |member| outline.get(params, member);
+        // There are more unknown members than an outline has room for.
         let Ok(relayed) = outline.other_meta(params) else {
             return get(Outlined::Meta).map(|meta| Self::read(&meta));
         };
