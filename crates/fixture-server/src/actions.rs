@@ -103,6 +103,7 @@ impl Stage<'_> {
             Action::StopReading => self.server.stop_reading(),
             Action::Hang => pause(Duration::from_hours(1)),
             Action::CloseStream => output.reply().expect("HTTP").close(),
+            // This returns only if it failed.
             Action::CloseStdout => panic!("{}", children::close_stdout()),
             Action::Exit(code) => self.server.exit(*code),
             Action::Die(signal) => panic!("{}", children::die(signal)),
@@ -126,6 +127,7 @@ impl Stage<'_> {
             self.server.journal.record("note", b"no progress token");
             return;
         };
+        // The object is pasted without its brace, so that its members stay as they were written.
         let members = members.get().trim_start_matches('{');
         self.output.line(
             format!(
@@ -294,6 +296,7 @@ fn bytes_of(text: &str) -> Vec<u8> {
 
 pub(crate) fn pause(time: Duration) {
     let end = Instant::now() + time;
+    // A parked thread may wake up early.
     while let Some(left) = end.checked_duration_since(Instant::now()) {
         thread::park_timeout(left);
     }

@@ -26,6 +26,7 @@ pub(crate) fn spawn(spawn: &Spawn) -> io::Result<u32> {
         }
     };
     command.args(["-c", &sleeper]).stdin(Stdio::null());
+    // A pipe that it holds open keeps the reader from seeing the end.
     if !spawn.hold_output {
         command.stdout(Stdio::null()).stderr(Stdio::null());
     }

@@ -133,6 +133,7 @@ impl Listens {
         let ended: Vec<Listen> = listens
             .extract_if(.., |listen| listen.asked.is_some())
             .collect();
+        // Without the lock, since an output may belong to a thread that waits for it.
         drop(listens);
         for listen in ended {
             listen.end(how);

@@ -112,6 +112,7 @@ pub(crate) fn complete(script: &Script, method: &str, result: &str) -> String {
         return result.to_owned();
     };
     let mut added = Vec::new();
+    // A result that asks or names a task has its own type.
     if !members.contains_key("resultType") {
         added.push(r#""resultType":"complete""#.to_owned());
         if is_cacheable(method) && !members.contains_key("ttlMs") {

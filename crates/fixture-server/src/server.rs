@@ -167,6 +167,7 @@ impl Server {
         if !self.begin(&request) {
             return;
         }
+        // Only these may take time. All else is answered in the order of arrival.
         if self.script.on_method.contains_key(&request.method) || self.actions(&request).is_some() {
             let server = Arc::clone(self);
             thread::spawn(move || server.handle(&request));

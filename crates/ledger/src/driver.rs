@@ -181,6 +181,7 @@ impl Driver {
             Step::Requests(requests, None) => self.send(&requests),
             Step::Requests(requests, Some(0)) => {
                 let id = requests[0].id;
+                // In one piece with the requests, so that the cancellation arrives right behind them.
                 let mut lines = self.note_requests(&requests);
                 self.note_cancelled(id);
                 lines.push_str(&outgoing::cancel(id));

@@ -87,6 +87,7 @@ impl Worker {
             let ends = self.stopped.iter().map(|stopped| stopped.until);
             let wake = ends.fold(next, Instant::min);
             let left = wake.saturating_duration_since(Instant::now());
+            // The sender is dropped at the end.
             if over.recv_timeout(left) != Err(RecvTimeoutError::Timeout) {
                 self.resume(|_| true);
                 return self.deeds;
@@ -108,6 +109,7 @@ impl Worker {
 
     fn act(&mut self) {
         let mut servers = self.mark.carriers();
+        // The system lists processes in any order. The seed decides which one is hit.
         servers.sort_unstable();
         if servers.is_empty() {
             return;

@@ -164,6 +164,7 @@ impl Plan {
     }
 
     fn calls(&mut self, id: Id, calls: Vec<PlannedCall>) -> Step {
+        // A call that hangs ends only when it is cancelled.
         let hangs = calls.iter().any(|call| call.tool == Tool::Hang);
         let cancel = hangs || self.random.one_in(20);
         let after = cancel.then(|| self.random.below(CANCEL_WITHIN));

@@ -51,6 +51,7 @@ impl Mark {
     pub(crate) fn hold(&self, pid: u32) -> Option<MarkedProcess> {
         let raw = Pid::from_raw(i32::try_from(pid).ok()?)?;
         let process = pidfd_open(raw, PidfdFlags::empty()).ok()?;
+        // Checked with the descriptor open: from then on the id cannot be reused.
         self.is_on(pid).then_some(MarkedProcess(process))
     }
 

@@ -27,6 +27,7 @@ pub(crate) struct Workbench {
 impl Workbench {
     /// Starts `program` on the configuration of `site`.
     pub(crate) fn start(program: &Path, site: &Site) -> io::Result<Self> {
+        // Nothing else of this environment may change the run.
         let path = std::env::vars_os().find(|(name, _)| name == "PATH");
         let mut child = Command::new(program)
             .arg("--config")

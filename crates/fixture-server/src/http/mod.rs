@@ -110,6 +110,7 @@ impl Endpoint {
         // Added before the stream begins, so that a client that sees it begin receives all later changes.
         self.server.listens.add_legacy(&key, &output);
         reply.begin_stream();
+        // Until the client closes the connection.
         drop(reply.watch(|| {}).join());
         self.server.listens.remove(&key);
     }

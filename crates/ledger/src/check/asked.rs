@@ -64,6 +64,7 @@ impl Asked {
     }
 
     fn fits(&self, answer: &Answer, era: Era) -> bool {
+        // Requests that share an id are all calls of servers, so the first one stands for them.
         let Some(call) = self.calls.first() else {
             return matches!(answer, Answer::Result | Answer::Failed { .. });
         };
@@ -126,6 +127,8 @@ impl Asked {
         };
         let answered = failed(Outcome::Answered);
         let unanswered = self.sent.saturating_sub(self.answers.len());
+        // A call without a result may have run if its server reported a failure, if its outcome is unknown, or if
+        // nothing came back.
         let allowed = answered + failed(Outcome::Unknown) + unanswered;
         let ran = without_result
             .iter()
@@ -134,6 +137,7 @@ impl Asked {
         if ran > allowed {
             violations.push(Violation::ExecutedThoughNotSent { id, ran, allowed });
         }
+        // A failure that a server reported needs a call that ran.
         if ran < answered {
             violations.push(Violation::NeverExecuted { id, answered, ran });
         }

@@ -112,6 +112,7 @@ impl Checker {
         }
         let ran = self.executed(executions);
         let mut asked: Vec<_> = self.asked.into_iter().collect();
+        // The map has no order, and the report of a seed needs one.
         asked.sort_unstable_by_key(|(id, _)| *id);
         for (id, asked) in asked {
             asked.check(id, &ran, &mut self.violations);

@@ -92,6 +92,7 @@ impl Place {
         File::create(directory.path().join("executions"))?;
         let address = free_address()?;
         let port = address.rsplit(':').next().unwrap_or_default();
+        // Nothing is written to disk, so a restart loses everything.
         let arguments = ["--bind", "127.0.0.1", "--port", port, "--save", ""];
         let mut redis = Service {
             name: "redis".to_owned(),
@@ -173,6 +174,7 @@ impl Place {
         let shipped = fs::read_to_string(shipped)?;
         let mut lines = Vec::new();
         for line in shipped.lines() {
+            // The shipped file finds its replicas by name. Here they are listed.
             if line.contains("server-template") {
                 let replicas = self.replicas.iter();
                 lines.extend(replicas.map(|it| format!("  server {} {}", it.name, it.address)));

@@ -56,6 +56,7 @@ impl Users {
         let mut calls = Vec::new();
         for mut user in self.0 {
             poll_until(deadline, || user.process.0.try_wait().ok().flatten());
+            // The reader ends with the process.
             drop(user.process);
             calls.extend(user.reading.join().unwrap_or_default().into_values());
         }
