@@ -245,6 +245,7 @@ impl Connection {
     }
 
     fn is_closed(&self) -> io::Result<bool> {
+        // A connection that is open has nothing to read now.
         self.stream.set_nonblocking(true)?;
         let waits = self.stream.peek(&mut [0]);
         self.stream.set_nonblocking(false)?;

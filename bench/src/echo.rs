@@ -67,6 +67,7 @@ impl EchoServer {
         let definition = |number: usize| {
             json!({
                 "name": format!("{prefix}echo_{number}"),
+                // The sentence has 19 bytes.
                 "description": "Answers with text. ".repeat(description_bytes.div_ceil(19)),
                 "inputSchema": {
                     "type": "object",

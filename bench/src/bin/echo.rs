@@ -84,6 +84,7 @@ fn serve_http(server: EchoServer, address: &str) -> Result<(), Box<dyn Error>> {
     let server = Arc::new(server);
     for stream in listener.incoming() {
         let stream = stream?;
+        // A small answer must not wait for the acknowledgement of the one before.
         stream.set_nodelay(true)?;
         let mut server = EchoServer::clone(&server);
         thread::spawn(move || http::serve_connection(stream, &mut server));

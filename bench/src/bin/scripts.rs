@@ -126,6 +126,7 @@ fn compare(workbench: &mut Workbench) -> io::Result<Medians> {
         plain.push(workbench.call("use_tool", PLAIN)?);
         pause();
         let began = Instant::now();
+        // One call more, so that the difference from a single call is the cost of `CALLS` of them.
         for _ in 0..=CALLS {
             workbench.call("use_tool", PLAIN)?;
         }

@@ -210,6 +210,7 @@ impl World {
     fn starts(&self) -> Result<[f64; 2], Box<dyn Error>> {
         let holder = self.start(Mode::Shared)?;
         let mut times = [Vec::new(), Vec::new()];
+        // In turn, so that a change of the machine's speed meets both.
         for _ in 0..STARTS {
             for (mode, times) in [Mode::Alone, Mode::Shared].into_iter().zip(&mut times) {
                 let began = Instant::now();

@@ -33,6 +33,7 @@ const LAYOUTS: [(&str, Layout); 3] = [
 ];
 
 pub(super) fn run(run: &mut Run) {
+    // All targets are open at once, so that their rounds can take turns.
     let mut open: Vec<(Target, &str, Session)> = Vec::new();
     for target in run.gateways() {
         for (case, layout) in LAYOUTS {

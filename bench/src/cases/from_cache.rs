@@ -55,6 +55,7 @@ fn open_from_cache(prepared: Prepared) -> Result<(f64, f64), SessionError> {
     let began = Instant::now();
     session.open()?;
     let (open, start) = (began.elapsed(), started.elapsed());
+    // A server that runs would mean that the tools did not come from the disk.
     match echo_servers(session.pid()) {
         0 => Ok((open.as_secs_f64() * 1e3, start.as_secs_f64() * 1e3)),
         running => Err(SessionError::Unexpected(format!("{running} servers run"))),
