@@ -386,6 +386,7 @@ impl Pins {
         let differences = known.differences(observed(&found), Base::Seen);
         let mut too_large = None;
         if known.has_seen(observed(&found)) {
+            // The server is again as it was recorded, so a change that was not reported yet is none any more.
             state.changed.remove(&key);
         } else if is_too_large {
             too_large = Some(state.log_too_large(key));
