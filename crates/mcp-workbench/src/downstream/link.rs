@@ -27,7 +27,6 @@ use crate::{
 /// A connection to a server.
 pub(crate) enum Link {
     Stdio(Box<StdioLink>),
-    /// A remote server.
     Http(Box<HttpLink>),
 }
 

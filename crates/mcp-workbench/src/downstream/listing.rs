@@ -458,6 +458,7 @@ fn check_definition(definition: &RawJson) -> Result<ToolName, String> {
     if schema.kind() != Kind::Object {
         return Err("inputSchema is not an object".to_owned());
     }
+    // `null` counts as no description.
     if find("description").is_some_and(|it| !matches!(it.kind(), Kind::String | Kind::Null)) {
         return Err("description is not a string".to_owned());
     }

@@ -432,6 +432,7 @@ impl Pool {
         self.context.shutdown.begin(since);
         let pins = Arc::clone(&self.context.pins);
         if pins.has_news() {
+            // On the tracker, so that the wait below includes it.
             self.tasks.spawn(async move {
                 if let Err(error) = run_blocking(move || pins.record()).await {
                     tracing::warn!("failed to write the lock file: {error}");

@@ -474,6 +474,7 @@ impl ServerHandle {
 
     /// Returns how many calls were made so far.
     pub(crate) fn calls(&self) -> u64 {
+        // Each call has taken one.
         self.about.tickets.load(Ordering::Relaxed)
     }
 

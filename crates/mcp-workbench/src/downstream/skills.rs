@@ -59,6 +59,7 @@ impl Skill {
             return Err("the uri of the skill does not end with its name".to_owned());
         }
         check_files(entry, &uri, root)?;
+        // These three texts reach a model.
         if let Some(finding) = scan::hard_in_instructions(&format!("{uri}\n{name}\n{description}"))
         {
             return Err(finding.to_string());

@@ -115,6 +115,7 @@ impl StdioLink {
     /// Queues a message to the server.
     pub(crate) fn send<'a>(&mut self, message: impl Into<Outgoing<'a>>) -> FrameTicket {
         self.stalls_at
+            // An earlier deadline stays: more messages must not give the process more time.
             .get_or_insert_with(|| Instant::now() + WRITE_TIMEOUT);
         self.writer.push(message)
     }
@@ -164,6 +165,7 @@ impl StdioLink {
     pub(crate) async fn next_event(&mut self) -> LinkEvent {
         loop {
             if self.output_ended {
+                // A last line without a newline counts too.
                 if let Some(line) = self.reader.remaining_line() {
                     return self.event(line);
                 }
@@ -258,6 +260,7 @@ impl StdioLink {
 
     fn over_soon(&mut self) {
         self.over_at
+            // Exit, end of output and a broken input come in any order, and the first of them counts.
             .get_or_insert_with(|| Instant::now() + DRAIN_TIMEOUT);
     }
 }

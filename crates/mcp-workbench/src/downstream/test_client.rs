@@ -67,7 +67,6 @@ impl TestClient {
     }
 }
 
-/// Parses a JSON value.
 pub(crate) fn json(text: &str) -> RawJson {
     RawJson::parse(&Bytes::copy_from_slice(text.as_bytes())).unwrap()
 }

@@ -18,6 +18,7 @@ impl Users {
     /// Records that a client uses the server.
     pub(crate) fn note(&mut self, client: &Arc<dyn ClientHandle>) {
         *self = match self {
+            // The handle of a request ends with the request.
             Self::Nobody => Self::One(client.lasting()),
             Self::One(known) if known.id() == client.id() => return,
             Self::One(_) | Self::Several => Self::Several,

@@ -80,6 +80,7 @@ impl ToolList {
         };
         for tool in self.tools.iter().filter(allows) {
             list.offer(ToolDefinition {
+                // `judge` below sets it again where the new rules want that.
                 asks: None,
                 ..tool.clone()
             });

@@ -157,6 +157,7 @@ impl Dialect {
         let declared = client
             .map(|client| client.capabilities())
             .unwrap_or_default();
+        // Of a legacy client's declaration only the part that means the same in both eras is passed on.
         let mut capabilities = if is_modern {
             declared.clone().into_declared()
         } else {

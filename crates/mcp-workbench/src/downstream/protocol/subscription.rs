@@ -69,7 +69,6 @@ pub(crate) struct Subscription {
     due: Option<Instant>,
 }
 
-/// An open subscription request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ListenRequest {
     pub(crate) id: u64,

@@ -66,6 +66,7 @@ impl WaitingCommands {
         for reply in self.connects.drain(..) {
             let _ = reply.send(Ok(Arc::clone(tools)));
         }
+        // Only those who asked for the server itself may skip the pause before the next start.
         self.asked_for = false;
         self.asker = None;
     }
