@@ -238,6 +238,7 @@ impl Finder {
         client: &Arc<dyn ClientHandle>,
         deadline: Instant,
     ) -> Vec<ServerFailure> {
+        // A server whose tools are cached need not be started for a search.
         load_cached_lists(targets.iter().map(|target| &*target.server)).await;
         let turns = Arc::new(Semaphore::new(MAX_PARALLEL_STARTS));
         let mut meeting = JoinSet::new();

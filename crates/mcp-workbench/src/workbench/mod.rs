@@ -80,7 +80,6 @@ pub(crate) struct Workbench {
     results: Arc<Results>,
     observation: Observation,
     filters: Filters,
-    /// The workers for scripts.
     scripts: Scripts,
     /// The consents that are valid for longer than one call.
     consents: Consents,

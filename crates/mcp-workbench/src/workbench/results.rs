@@ -325,6 +325,7 @@ impl Results {
         let now = Instant::now();
         let mut store = self.store();
         store.remove_expired(now, self.bounds.age);
+        // A client that repeats a call gets the address that it knows, and takes no more room.
         let same = store.by_id.values().find(|(_, it)| it.is_same(&made));
         let made = match same.map(|(_, same)| Arc::clone(same)) {
             Some(same) => {

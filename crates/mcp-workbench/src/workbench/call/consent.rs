@@ -457,6 +457,7 @@ impl AskedCall {
         let mut hash = Sha256::new();
         hash.update(definition);
         for part in parts {
+            // With their lengths, so that no other parts make the same text.
             hash.update(part.len().to_le_bytes());
             hash.update(part);
         }
