@@ -246,6 +246,7 @@ impl Connection {
 
     /// Waits until every request has been answered.
     pub(super) async fn all_answered(&self) {
+        // First the requests, because they may still start tasks.
         self.in_flight.all_ended().await;
         self.tasks.close();
         self.tasks.wait().await;

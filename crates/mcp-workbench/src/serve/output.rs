@@ -145,6 +145,7 @@ struct PipeEnd(Arc<Queue>);
 impl Drop for PipeEnd {
     fn drop(&mut self) {
         self.0.frames().has_ended = true;
+        // The writer may be waiting for a message that never comes.
         self.0.more.notify_one();
     }
 }
@@ -264,6 +265,7 @@ impl PipeOutput {
 
     fn notify(&self, request: u64, frame: Frame) {
         let mut frames = self.queue().frames();
+        // Behind others that wait it has to wait too, or their order would change.
         if frames.outbox.len() < MAX_PROMPT_BYTES && frames.notices.is_empty() {
             self.push(frames, frame);
         } else {

@@ -55,6 +55,7 @@ pub(super) async fn write<W: AsyncWrite + Unpin>(
     closed: CancellationToken,
 ) -> ServeEnd {
     let written = write_frames(frames, pipe).await;
+    // Ends the reading too.
     closed.cancel();
     match written {
         Err(error) if error.kind() == io::ErrorKind::TimedOut => {

@@ -19,6 +19,7 @@ const BOTH: &str = "application/json, text/event-stream";
 pub(super) fn session_id(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(SESSION_ID).iter();
     let value = values.next()?;
+    // Of two ids neither is trusted.
     let twice = values.next().is_some();
     Some(value.to_str().ok().filter(|_| !twice).unwrap_or(""))
 }

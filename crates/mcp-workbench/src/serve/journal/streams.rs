@@ -68,6 +68,7 @@ impl AsyncRead for RecordedInput {
                 }
                 Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(Err(error)) => return Poll::Ready(Err(error)),
+                // It was not ready after all, which `try_io` has recorded.
                 Err(_) => {}
             }
         }

@@ -133,6 +133,7 @@ fn copy_out(mut output: &File, stream: BorrowedFd<'_>, most: usize) -> io::Resul
     let at = output.stream_position()?;
     output.read_exact_at(&mut part, at)?;
     let count = rustix::io::write(stream.as_fd(), &part)?;
+    // After a kill before this line the next host sends these bytes again.
     output.seek(SeekFrom::Start(at + count as u64))?;
     Ok(count)
 }
