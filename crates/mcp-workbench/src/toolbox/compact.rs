@@ -57,6 +57,7 @@ fn write_schema(text: &mut Vec<u8>, schema: &RawJson, subject: SchemaPart<'_>, l
     // Readers differ on which of several titles counts, so none of them is removed.
     let has_one_title = members.iter().filter(|it| it.key == "title").count() == 1;
     let kept = members.iter().filter(|it| match &*it.key {
+        // The dialect of the schema, which no model needs.
         "$schema" => false,
         "title" => !(has_one_title && subject.is_repeated_by(&it.value)),
         _ => true,

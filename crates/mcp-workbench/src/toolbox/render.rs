@@ -339,6 +339,7 @@ fn write_extras(text: &mut Vec<u8>, shown: &Shown<'_>) {
             Some((server.as_str(), list.introduction.instructions.as_deref()?))
         })
         .collect();
+    // Most answers have none of these, and every member costs the model words.
     write_extra(text, "_errors", errors.is_empty(), &errors);
     write_extra(text, "withheld", withheld.is_empty(), &withheld);
     write_extra(text, "notices", notices.is_empty(), &notices);

@@ -20,6 +20,7 @@ pub(super) struct ShownSkill<'a> {
 
 /// Returns the beginning of our URIs for the resources of a server.
 pub(crate) fn server_prefix(begin: &str, server: &ServerIdentifier) -> String {
+    // Encoded, so that no name can contain the slash behind it.
     let encode = |name: &str| utf8_percent_encode(name, NON_ALPHANUMERIC).to_string();
     let toolbox = encode(server.toolbox.as_str());
     format!("{begin}{toolbox}/{}/", encode(server.server.as_str()))

@@ -32,6 +32,7 @@ pub(super) fn quoted(text: &str) -> String {
             '\n' => shown.push_str("\\n"),
             '\t' => shown.push_str("\\t"),
             hidden if is_unseen(hidden) => {
+                // Escapes in JSON are units of UTF-16.
                 for unit in hidden.encode_utf16(&mut [0; 2]) {
                     shown.push_str(&format!("\\u{unit:04x}"));
                 }

@@ -329,6 +329,7 @@ fn literal(value: &RawJson) -> Option<String> {
         None => value.minified().as_str().to_owned(),
     };
     let fits = text.chars().take(MAX_ENUM_VALUE_LENGTH + 1).count() <= MAX_ENUM_VALUE_LENGTH;
+    // With a hidden character it would look like another value.
     (fits && !text.chars().any(crate::visible::is_unseen)).then_some(text)
 }
 

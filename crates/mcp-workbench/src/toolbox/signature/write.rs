@@ -68,6 +68,7 @@ fn some(members: &Members, optional: usize, level: DetailLevel) -> String {
 fn names(members: &Members) -> String {
     let (required, optional): (Vec<_>, Vec<_>) =
         members.known.iter().partition(|it| it.is_required);
+    // Without these no call succeeds, so they are named however long that is.
     let shown = required.iter().map(|it| shown_name(&it.name).into_owned());
     joined(shown.collect(), members.more + optional.len())
 }
