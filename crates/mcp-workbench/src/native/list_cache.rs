@@ -91,6 +91,7 @@ impl<S> ListCache<S> {
 
     fn forget(&mut self, families: &[Family]) {
         self.generation += 1;
+        // A list that is being read at this moment is outdated too, and `put` drops it by the generation.
         for family in families {
             self.lists.remove(family);
         }

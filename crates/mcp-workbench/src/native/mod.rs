@@ -105,6 +105,7 @@ impl Native {
         let catalogue = self.toolbox.catalogue();
         let lists = catalogue.lists();
         let mut capabilities = Map::new();
+        // In any case: a server that comes up later announces its tools.
         capabilities.insert("tools".into(), json!({ "listChanged": true }));
         for family in ServerFamily::ALL {
             if lists.iter().any(|(_, list)| list.introduction.has(family)) {

@@ -118,6 +118,7 @@ pub(super) fn list(native: &Native, params: &RawJson, era: Era) -> Answered {
     let list = page(Some(params), "skills", &entries)?;
     Ok(match era {
         Era::Legacy => list,
+        // No notification would tell a client that its copy is outdated.
         Era::Modern => CacheHints::NONE.put_on(&list),
     })
 }
@@ -155,6 +156,7 @@ pub(super) async fn get(native: &Native, params: &RawJson, context: CallContext)
         return Ok(result);
     };
     let is_enforced = list_of(native, &skill.server).is_some_and(|list| list.is_enforced);
+    // In canonical form, as for pins: other white space or another order of keys is no change.
     if is_enforced && canonical(&entry) != canonical(&skill.skill.entry) {
         return Err(NativeError::invalid(format!(
             "Skill {uri} of server '{}' changed since it was approved, and is withheld until its server is restarted and \
