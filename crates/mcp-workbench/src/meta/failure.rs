@@ -87,6 +87,7 @@ impl Failure {
     pub(super) fn to_result(&self) -> RawJson {
         RawJson::of(&json!({
             "content": [{ "type": "text", "text": visible_lines(&self.to_string()) }],
+            // A result and not a JSON-RPC error, which many clients do not show to the model.
             "isError": true,
             "_meta": { ERROR_KEY: self.details() },
         }))
@@ -227,6 +228,7 @@ impl fmt::Display for Failure {
             ),
             Self::ReplicaGone => write!(f, "Error: {REPLICA_GONE}"),
             Self::NotSelected { why } => write!(f, "Error: select was not applied: {why}"),
+            // A registered name has three parts, so this one was made up and is not only unknown.
             Self::NotRegistered { name } if name.matches("__").count() < 2 => write!(
                 f,
                 "Error: Invalid tool name format '{name}'. \

@@ -28,6 +28,7 @@ pub(crate) fn text(search: &Search, query: &str, detail: Detail) -> String {
         text.push('\n');
         text.push_str(&hit_line(hit, detail));
     }
+    // The model must not conclude that there is no such tool.
     if !search.failures.is_empty() {
         let servers: Vec<String> = search
             .failures
@@ -86,6 +87,7 @@ fn hit_line(hit: &FoundTool, detail: Detail) -> String {
             format!("{toolbox} {server} {}", line(&hit.definition, detail))
         }
     };
+    // Copies of one server would otherwise fill the list with the same tool.
     let shown: Vec<String> = hit
         .alike
         .iter()
@@ -104,6 +106,7 @@ fn hit_line(hit: &FoundTool, detail: Detail) -> String {
 
 /// Returns the parts of a tool's identifier that differ from another's.
 fn difference(tool: &ToolIdentifier, other: &ToolIdentifier) -> String {
+    // Only what differs is named, because every word costs the model.
     if other.tool != tool.tool {
         return shown_identifier(other);
     }

@@ -33,6 +33,7 @@ pub fn instructions(config: &Config) -> String {
         );
     }
     let footer = footer(&config.meta_tools);
+    // Written and measured: the text has too many optional parts to compute its length.
     let fits = |detail: Detail<'_>| size(&write(&toolboxes, detail)) <= MAX_CHARACTERS;
     let longest = toolboxes
         .iter()

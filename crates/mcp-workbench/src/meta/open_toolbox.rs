@@ -43,6 +43,7 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
     toolbox.insert("description".into(), "Toolbox to open".into());
     toolbox.insert("minLength".into(), 1.into());
     if !names.is_empty() {
+        // Clients that constrain their models to the schema cannot misspell a name then.
         toolbox.insert("enum".into(), names.clone().into());
     }
     RawJson::of(&json!({
@@ -84,6 +85,7 @@ pub(super) async fn run(
         (Some(toolbox), found) if problems.is_empty() => (toolbox, found),
         (_, found) => {
             return Err(Failure::InvalidParameters {
+                // Listed only if the toolbox is one of the mistakes.
                 available: found.is_none().then(available),
                 problems,
             });

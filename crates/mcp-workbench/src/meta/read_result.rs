@@ -164,6 +164,7 @@ impl ReadResultParams {
         };
         let mut address = Address::parse_loosely(&result);
         if let (Some(address), Some(page)) = (&mut address, page) {
+            // The parameter counts more than the page in the address.
             address.page = page;
         }
         Ok(Self {
@@ -192,6 +193,7 @@ fn found(stored: &StoredResult, query: &str) -> String {
     for found_match in &text_matches {
         let entry = format!("page {}: {found_match}\n", stored.page_at(found_match.at));
         let characters = entry.chars().count();
+        // A longer answer would have to be cut itself.
         if characters > room {
             break;
         }

@@ -124,6 +124,7 @@ impl<'a> UseToolParams<'a> {
         call: Option<(&'a RawJson, &CallOutline)>,
         workbench: &Workbench,
     ) -> Result<Self, RawJson> {
+        // The usual form first: it was outlined with the message, and needs no values.
         match call.and_then(|(params, outline)| Self::read_outlined(params, outline)) {
             Some(read) => Ok(read),
             None => {

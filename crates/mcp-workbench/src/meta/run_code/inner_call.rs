@@ -129,6 +129,7 @@ async fn call(
             arguments: arguments.clone(),
             params: None,
             request: None,
+            // A script filters for itself.
             select: Select::Whole,
             context: context.clone(),
         })

@@ -47,6 +47,7 @@ impl RunReport {
     fn success(&self, value: &str) -> RawJson {
         let value = RawJson::trusted(value.to_owned().into());
         let mut text = ObjectText::new().member("ok", &true).raw("result", &value);
+        // Empty members are left out, because every word costs the model.
         if !self.logs.is_empty() {
             text = text.member("logs", &self.logs);
         }

@@ -104,6 +104,7 @@ pub(crate) async fn run_script(
         began: Instant::now(),
         reported: Mutex::default(),
     });
+    // First, so that the worker starts while the rest is prepared.
     worker.send(&ToWorker::Run {
         code: code.into(),
         limits: LIMITS,

@@ -55,6 +55,7 @@ pub(super) fn value_of(result: &RawJson, call: usize) -> Result<CallValue, Failu
             ),
         ));
     }
+    // `null` counts as absent.
     let structured = result.member("structuredContent");
     if let Some(structured) = structured.filter(|it| it.kind() != Kind::Null) {
         return Ok(structured.minified().into());
@@ -88,6 +89,7 @@ pub(super) fn value_of(result: &RawJson, call: usize) -> Result<CallValue, Failu
 
 /// Returns a text as the JSON object or array that it is, or as a string.
 fn parsed(text: &str) -> RawJson {
+    // Most texts are not JSON, and this spares them the parser.
     let begins = text.trim_start().starts_with(['{', '[']);
     let json = begins.then(|| RawJson::parse(&text.to_owned().into()).ok());
     match json.flatten() {
