@@ -237,6 +237,7 @@ fn hop_attributes(end: &HopEnd<'_>) -> Vec<Attribute> {
         attributes.extend(hop.target.as_deref().map(|it| (PROMPT, cut(it))));
     }
     match end.response_error.and_then(response_code) {
+        // For the sender of a request every refusal is a failure, whoever is to blame for it.
         Some(code) => attributes.extend([(STATUS_CODE, code.clone()), (ERROR, code)]),
         None => attributes.extend(end.error.map(|it| (ERROR, it.into()))),
     }
@@ -259,6 +260,7 @@ pub(crate) fn hop_details(hop: &Hop) -> Vec<Attribute> {
 /// Returns the code of a JSON-RPC error.
 fn response_code(error: &RawJson) -> Option<Cow<'static, str>> {
     let code = error.member("code")?;
+    // A server may send any text as its code, and each would be a series of its own.
     (code.kind() == Kind::Number).then(|| cut(code.as_str()))
 }
 
@@ -282,6 +284,7 @@ fn remote(address: &RemoteAddress) -> [Attribute; 2] {
 }
 
 fn cut(text: &str) -> Cow<'static, str> {
+    // Servers and clients choose these texts.
     Cow::Owned(text.chars().take(MAX_VALUE).collect())
 }
 

@@ -111,6 +111,7 @@ impl Events {
             began: Instant::now(),
             trace: None,
         };
+        // Before it is announced, so that readers get it with its place in the trace.
         if let (Some(tracer), Some(parent)) = (self.tracer.get(), &start.span.trace) {
             hop.trace = Some(tracer.begin(&TracedSpan::Hop { hop: &hop, parent }));
         }

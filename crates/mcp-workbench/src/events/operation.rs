@@ -54,7 +54,6 @@ pub(crate) struct OperationStart<'a> {
     pub client: EventClient,
 }
 
-/// A span that begins.
 pub(crate) enum TracedSpan<'a> {
     /// A request of a client.
     Operation {
