@@ -230,6 +230,7 @@ pub(crate) trait ClientHandle: Send + Sync {
     /// Sends the progress of the call, with the parameters that its server sent, under the client's token.
     fn report_progress(&self, params: &RawJson) {
         if let Some(token) = self.progress_token() {
+            // The token of the server is our id of the call, which the client does not know.
             let params = params.with_member("progressToken", &token);
             self.notify(wire::notification("notifications/progress", Some(&params)));
         }
@@ -331,6 +332,8 @@ impl Owner {
     /// Returns the text that values in the store are bound to; `None` if other processes do not know the owner.
     pub(crate) fn shared(self) -> Option<String> {
         match self {
+            // Nothing tells these clients apart. Their values are found by random names, which only the right one
+            // knows.
             Self::Principal(Principal::Anybody) => Some("anybody".to_owned()),
             Self::Principal(principal @ (Principal::Holder(_) | Principal::User(_))) => {
                 principal.holder()
@@ -462,6 +465,7 @@ impl ClientCapabilities {
     /// Returns the part of the declaration that means the same in both eras: questions of servers, extensions and
     /// experimental capabilities. Extensions pass through whatever they are, except tasks, which differ between eras.
     pub(crate) fn common(&self) -> RawJson {
+        // Each part is spliced as the client wrote it.
         let questions = Question::ALL
             .into_iter()
             .filter_map(|question| Some((question.capability(), self.get(question)?)));
@@ -486,6 +490,7 @@ impl ClientCapabilities {
     pub(crate) fn announced(&self, era: Era) -> RawJson {
         let nothing = || ObjectText::new().finish();
         let mut announced = self.common();
+        // A client that declares elicitation has said which kinds of it it takes.
         if era == Era::Modern && self.get(Question::Elicitation).is_none() {
             let forms = ObjectText::new().raw("form", &nothing()).finish();
             announced = announced.with_member(Question::Elicitation.capability(), &forms);

@@ -50,6 +50,7 @@ impl CacheHints {
     #[must_use]
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
+            // It is outdated as soon as one of them is.
             ttl_ms: self.ttl_ms.min(other.ttl_ms),
             scope: match (self.scope, other.scope) {
                 (CacheScope::Public, CacheScope::Public) => CacheScope::Public,

@@ -30,6 +30,7 @@ pub(crate) fn is_modern_code(error: &RawJson) -> bool {
 /// Translates the error of a legacy server for a modern client.
 pub(crate) fn to_modern_error(error: &RawJson) -> RawJson {
     if has_code(error, RESOURCE_NOT_FOUND) {
+        // The modern era has no code of its own for this.
         error.with_member("code", &RawJson::of(&code::INVALID_PARAMS))
     } else {
         error.clone()

@@ -53,6 +53,7 @@ pub(crate) fn decode(value: &str) -> Option<Cow<'_, str>> {
         .strip_prefix(ENCODED_BEGIN)
         .and_then(|rest| rest.strip_suffix(ENCODED_END));
     let Some(encoded) = encoded else {
+        // Readers differ in how they decode other bytes.
         let visible = value.chars().all(|c| matches!(c, ' '..='~' | '\t'));
         return visible.then_some(value.into());
     };

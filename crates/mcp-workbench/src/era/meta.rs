@@ -142,6 +142,8 @@ impl RequestMeta {
     /// Returns whether a request is a modern one, without reading its `_meta` if it has an outline.
     pub(crate) fn makes_modern(params: Option<&RawJson>, outline: &CallOutline) -> bool {
         if outline.is_usual() {
+            // Any one of them: a request that lacks the others is a modern one with a mistake, and gets the error for
+            // that.
             return [
                 Outlined::Version,
                 Outlined::Capabilities,

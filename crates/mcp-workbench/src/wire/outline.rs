@@ -203,6 +203,7 @@ impl CallOutline {
 
     /// Returns the text of a member of these parameters, if it is a string without escapes.
     pub fn text<'a>(&self, params: &'a RawJson, member: Outlined) -> Option<&'a str> {
+        // With escapes the bytes are not the text.
         if self.plain & (1 << member as u16) == 0 {
             return None;
         }

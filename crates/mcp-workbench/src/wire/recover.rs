@@ -87,6 +87,7 @@ fn member(scanner: &mut Scanner<'_>, at: usize) -> Option<(String, RawJson, usiz
     let end = scanner.value(value, 0).ok()?;
     let value = text[value..end].to_vec();
     std::str::from_utf8(&value).ok()?;
+    // The id is relayed as it is, and would break our response too.
     if scanner.flaws.raw_control {
         return None;
     }

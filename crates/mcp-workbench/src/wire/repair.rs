@@ -41,6 +41,7 @@ pub(crate) fn parse_on_one_line(text: &Bytes) -> Result<Message, ParseError> {
 }
 
 fn repaired(frame: &Bytes, scanned: Scanned) -> Result<Message, ParseError> {
+    // The usual case, in which nothing is copied.
     if !scanned.flaws.any() {
         return Ok(scanned.envelope.into_message(frame)?);
     }

@@ -123,6 +123,7 @@ impl EventParser {
         let colon = memchr::memchr(b':', line);
         let (field, value) = match colon {
             Some(at) => {
+                // One space behind the colon belongs to the syntax.
                 let space = usize::from(line.get(at + 1) == Some(&b' '));
                 (&line[..at], line.slice(at + 1 + space..))
             }
