@@ -141,7 +141,7 @@ impl Exchange {
         {
             Ok(running) => running,
             Err(id) => {
-                // Its handle is used up, so nobody could continue it.
+                // A parked exchange has lost its handle by now, so nobody could continue it.
                 self.cancel();
                 place.answer(super::connection::too_many().to(&id));
                 return false;
