@@ -225,7 +225,6 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(done) = be_worker(&arguments) {
         return done;
     }
-    // The worker of a jq filter. Like the others it starts before anything is set up.
     if matches!(&arguments[..], [_, first] if first == worker::WORKER_ARGUMENT) {
         return worker::run();
     }
