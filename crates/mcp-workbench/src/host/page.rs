@@ -43,7 +43,7 @@ async fn open_first(host: &Arc<Host>, attach: &Attach) -> Result<PageAddress, St
         process: None,
     };
     (host.options.follow)(&workbench, followed);
-    // Weak, because the host holds the page.
+    // Weak, or the page would keep the host alive.
     let this = Arc::downgrade(host);
     let clients = move || {
         let host = this.upgrade();
