@@ -23,7 +23,7 @@ use crate::{config::Audit, sync::lock};
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// Time that the writer waits for more lines after the first.
 const GATHER_TIME: Duration = Duration::from_millis(5);
-/// A buffer that is written keeps at most this much memory.
+/// A buffer that is written keeps at most this much memory, or what the last batch needed.
 const KEPT_BYTES: usize = 128 * 1024;
 
 /// The sending side of the writer's buffer.
@@ -157,9 +157,10 @@ impl WriterThread<'_> {
         let mut batch = Vec::new();
         while shared.next_batch(&mut batch) {
             self.write(&batch);
+            let used = batch.len();
             batch.clear();
-            // A burst must not keep its memory.
-            batch.shrink_to(KEPT_BYTES);
+            // A burst must not keep its memory for longer than it lasts.
+            batch.shrink_to(KEPT_BYTES.max(used));
         }
         self.report_missed();
     }
