@@ -400,7 +400,7 @@ impl SentRequest {
     }
 
     /// Continues the call in a task, unless the client has cancelled the request.
-    fn wait(self, call: WaitingCall) {
+    fn wait(self, call: Box<WaitingCall>) {
         let cancelled = CancellationToken::new();
         let in_flight = self.connection.in_flight();
         if !in_flight.move_to_task(&self.running, cancelled.clone()) {

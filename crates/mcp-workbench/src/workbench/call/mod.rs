@@ -214,7 +214,7 @@ pub(crate) type Sent = Result<Settled, Panicked>;
 pub(crate) enum Settled {
     Over(CallReply),
     /// It has to wait for something.
-    Waits(WaitingCall),
+    Waits(Box<WaitingCall>),
 }
 
 /// Takes the first steps of a call, up to where it can be sent or has to wait.
@@ -422,7 +422,7 @@ impl Run {
             }
             CallEnd::Over { result, .. } => return self.over(consent.as_deref(), result),
         };
-        Settled::Waits(WaitingCall { run: self, step })
+        Settled::Waits(Box::new(WaitingCall { run: self, step }))
     }
 
     /// Takes the outcome of a call. A result with a filter waits for that.
@@ -431,10 +431,8 @@ impl Run {
             (Some(filter), Ok(result)) => {
                 // The call is over, even if the client goes away while its filter runs.
                 self.record_end(consent, &result);
-                Settled::Waits(WaitingCall {
-                    run: self,
-                    step: WaitingStep::Select { filter, result },
-                })
+                let step = WaitingStep::Select { filter, result };
+                Settled::Waits(Box::new(WaitingCall { run: self, step }))
             }
             (_, result) => {
                 let result = result.map_err(CallFailure::Failed);

@@ -94,7 +94,7 @@ impl WaitingCall {
                         .map(|json| CallResult::new(json, run.client.era()));
                     match run.over(consent.as_deref(), result) {
                         Settled::Over(reply) => return reply,
-                        Settled::Waits(waiting) => Self { run, step } = waiting,
+                        Settled::Waits(waiting) => Self { run, step } = *waiting,
                     }
                     continue;
                 }
@@ -112,7 +112,7 @@ impl WaitingCall {
             };
             match run.settle(server, consent, end) {
                 Settled::Over(reply) => return reply,
-                Settled::Waits(waiting) => Self { run, step } = waiting,
+                Settled::Waits(waiting) => Self { run, step } = *waiting,
             }
         }
     }
