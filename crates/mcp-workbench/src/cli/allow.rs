@@ -63,13 +63,15 @@ pub(super) fn run(
     let rule = escaped(tool);
     let rule = PermissionRule::new(&rule).map_err(|_| Overruled(tool.clone()))?;
     // Tried before it is written: if another rule wins, the new one would change nothing.
-    permissions.allow.get_or_insert_default().push(rule);
+    let allowed = permissions.allow.get_or_insert_default();
+    if !allowed.iter().any(|it| it.written() == rule.written()) {
+        allowed.push(rule);
+    }
     if !matches!(verdict_by_name(&permissions, tool), Some(Verdict::Allow)) {
         return Err(Overruled(tool.clone()).into());
     }
     let allowed = permissions.allow.iter().flatten();
-    let mut rules: Vec<String> = allowed.map(|it| it.written().to_owned()).collect();
-    rules.dedup();
+    let rules: Vec<String> = allowed.map(|it| it.written().to_owned()).collect();
     let mut editing = Editing::open(config, environment)?;
     let set = editing.text.set_allowed(toolbox, server, &rules);
     set.map_err(|error| editing.refused(error))?;

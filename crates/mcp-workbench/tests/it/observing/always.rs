@@ -36,6 +36,18 @@ fn a_tool_is_added_to_what_is_allowed() {
 }
 
 #[test]
+fn a_tool_that_is_allowed_already_is_not_added_again() {
+    for rules in [["wipe", "read"], ["read", "wipe"]] {
+        let (is_done, text, stderr) = allowed(&json!({"allow": rules}), "wipe");
+        assert!(is_done, "{stderr}");
+        assert!(stderr.contains("nothing to change"), "{stderr}");
+        let config: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let server = &config["toolboxes"]["dev"]["mcpServers"]["fs"];
+        assert_eq!(server["permissions"]["allow"], json!(rules));
+    }
+}
+
+#[test]
 fn a_rule_that_wins_over_it_is_reported() {
     for rules in [
         json!({"ask": ["w*"]}),
