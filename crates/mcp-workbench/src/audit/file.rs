@@ -17,7 +17,6 @@ use crate::{
 /// How long a rotation waits for another workbench.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The current log file.
 pub(super) struct LogFile {
     audit: Audit,
     open: Option<OpenFile>,

@@ -30,7 +30,6 @@ const READ_TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_EXCERPT_CHARACTERS: usize = 200;
 const MAX_TYPE_CHARACTERS: usize = 100;
 
-/// A failed request.
 #[derive(Debug, Clone)]
 pub(super) struct Setback {
     pub(super) fault: HttpFault,

@@ -72,7 +72,6 @@ pub(super) struct HttpLink {
     /// Tasks besides the requests.
     tasks: JoinSet<()>,
     requests: TaskTracker,
-    /// The unanswered requests.
     running: RunningRequests,
     /// The task that reads messages outside of requests.
     listening: Option<AbortHandle>,

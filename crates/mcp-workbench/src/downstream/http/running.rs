@@ -22,7 +22,6 @@ pub(super) struct RunningRequests {
     alarm: Alarm,
 }
 
-/// An unanswered request.
 struct RunningRequest {
     id: u64,
     sending: Arc<SendState>,
@@ -32,7 +31,6 @@ struct RunningRequest {
 }
 
 impl RunningRequests {
-    /// Adds a request.
     pub(super) fn begin(
         &mut self,
         id: u64,
@@ -55,7 +53,6 @@ impl RunningRequests {
         ticket
     }
 
-    /// Removes an answered request.
     pub(super) fn end(&mut self, ticket: FrameTicket) {
         self.requests.remove(&ticket);
     }

@@ -25,7 +25,6 @@ const PERMIT_BYTES: usize = 1024 * 1024;
 
 /// A body that was read, and its share of the bytes that all bodies may have.
 pub(super) struct RequestBody {
-    /// The bytes.
     pub(super) bytes: Bytes,
     _room: Vec<OwnedSemaphorePermit>,
 }

@@ -64,7 +64,6 @@ pub(super) enum Next {
 
 /// The first message of a response.
 pub(super) enum FirstMessage {
-    /// The response itself.
     Answer(Frame),
     /// Events before the response.
     Events,
