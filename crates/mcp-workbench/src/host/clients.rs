@@ -25,8 +25,8 @@ use crate::{
     offload::run_blocking,
     serve::{
         attached::{AttachedClient, ClientStreams, EndSignals},
-        journal::{Journal, JournalFiles, Replay, replay},
-        standard_streams::{ClientStream, PassedStreams},
+        journal::{Journal, JournalFiles, PassOn, Replay, replay},
+        standard_streams::PassedStreams,
         stdio::ServeEnd,
     },
     sync::lock,
@@ -178,7 +178,7 @@ pub(super) async fn serve(
     let Some(streams) = PassedStreams::new(&passed.stdin, &passed.stdout) else {
         return refuse(socket, "stdin and stdout are neither pipes nor sockets");
     };
-    let replay = match passed.journal.map(|it| replay(&it, Some(&streams.input))) {
+    let replay = match passed.journal.map(|it| replay(&it)) {
         Some(Err(error)) => return refuse(socket, &format!("cannot read the journal: {error}")),
         Some(Ok(replay)) => replay.resume(),
         None => Replay::default(),
@@ -196,18 +196,20 @@ pub(super) async fn serve(
         Ok(workbench) => workbench,
         Err(reason) => return refuse(socket, reason),
     };
+    let place = host.place.clone();
+    let journal = match Journal::new(Box::new(move || place.nameless_file()), &replay) {
+        Ok(journal) => journal,
+        Err(error) => return refuse(socket, &format!("cannot create a journal: {error}")),
+    };
     if !say(&socket, &HostAnswer::Attached).await {
         // The process waits no more, and may serve its client alone.
         return Ok(());
     }
     let socket = Arc::new(socket);
     // Passed to the waiting process before anything of the client is read, so that a kill from here on loses nothing.
-    let journal = match journal(host, &socket, &replay, &streams.input) {
-        Ok(journal) => Arc::new(journal),
-        Err(error) => {
-            tracing::warn!("failed to create the journal of a client: {error}");
-            return Ok(());
-        }
+    let Some(journal) = journal.passed_by(pass_on(&socket)).map(Arc::new) else {
+        tracing::warn!("failed to pass on the journal of a client");
+        return Ok(());
     };
     let number = host.clients.next_number();
     let (client, mut client_streams) = AttachedClient::new(&workbench, number, streams, journal);
@@ -281,25 +283,15 @@ pub(super) async fn load(host: &Arc<Host>, attach: &Attach) -> Result<Loaded, St
     loaded.await.map_err(|error| error.to_string())?
 }
 
-/// Creates the journal of a client, and passes it to the waiting process.
-fn journal(
-    host: &Host,
-    socket: &Arc<UnixStream>,
-    replay: &Replay,
-    stream: &ClientStream,
-) -> std::io::Result<Journal> {
-    let (place, socket) = (host.place.clone(), Arc::clone(socket));
-    Journal::new(
-        Box::new(move || place.nameless_file()),
-        Box::new(move |files| {
-            let line = link::line(&HostAnswer::Journal);
-            // The line is short: it is sent whole or not at all.
-            let sent = link::send(socket.as_fd(), &line, &files.descriptors());
-            sent.is_ok_and(|count| count == line.len())
-        }),
-        replay,
-        stream,
-    )
+/// Passes the files of a journal to the waiting process.
+fn pass_on(socket: &Arc<UnixStream>) -> PassOn {
+    let socket = Arc::clone(socket);
+    Box::new(move |files| {
+        let line = link::line(&HostAnswer::Journal);
+        // The line is short: it is sent whole or not at all.
+        let sent = link::send(socket.as_fd(), &line, &files.descriptors());
+        sent.is_ok_and(|count| count == line.len())
+    })
 }
 
 /// The process that waits for a client.

@@ -25,12 +25,12 @@ use thiserror::Error;
 
 use super::{build::Build, status::HostStatus};
 
-/// The version of `attach` and its events.
-pub(crate) const LINK_VERSION: u32 = 3;
+/// The version of `attach` and its events, and of the files of a journal that come with them.
+pub(crate) const LINK_VERSION: u32 = 4;
 /// Upper bound on a line of the link. The largest part of one is the environment of a client.
 const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
 /// Upper bound on the descriptors that come with one line.
-const MAX_DESCRIPTORS: usize = 5;
+const MAX_DESCRIPTORS: usize = 4;
 
 /// The first line of a host.
 #[derive(Debug, Clone, Serialize, Deserialize)]

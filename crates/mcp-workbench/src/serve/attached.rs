@@ -263,14 +263,8 @@ pub(crate) async fn serve_alone(
     let UnfinishedSession { files, make } = session;
     let not_passed = || io::Error::other("stdin and stdout are neither pipes nor sockets");
     let streams = PassedStreams::of_process().ok_or_else(not_passed)?;
-    let replay = replay(&files, Some(&streams.input))?.resume();
-    // Nobody continues the session after this process.
-    let journal = Arc::new(Journal::new(
-        make,
-        Box::new(|_| true),
-        &replay,
-        &streams.input,
-    )?);
+    let replay = replay(&files)?.resume();
+    let journal = Arc::new(Journal::new(make, &replay)?);
     let (client, mut client_streams) = AttachedClient::new(&workbench, ALONE, streams, journal);
     client_streams.replay = replay;
     let ends = EndSignals {

@@ -51,37 +51,19 @@ impl PassedStreams {
 
 /// A stream from or to a client, in non-blocking mode.
 #[cfg(unix)]
-pub(crate) struct ClientStream {
-    descriptor: OwnedFd,
-    pub(super) kind: StreamKind,
-}
-
-#[cfg(unix)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StreamKind {
-    Pipe,
-    Socket,
-}
-
-#[cfg(unix)]
-impl ClientStream {
-    /// Takes a descriptor that is in non-blocking mode.
-    pub(super) fn new(descriptor: OwnedFd, kind: StreamKind) -> Self {
-        Self { descriptor, kind }
-    }
-}
+pub(crate) struct ClientStream(OwnedFd);
 
 #[cfg(unix)]
 impl AsFd for ClientStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.descriptor.as_fd()
+        self.0.as_fd()
     }
 }
 
 #[cfg(unix)]
 impl AsRawFd for ClientStream {
     fn as_raw_fd(&self) -> RawFd {
-        self.descriptor.as_raw_fd()
+        self.0.as_raw_fd()
     }
 }
 
@@ -104,7 +86,7 @@ mod unix {
     use rustix::fs::{FileType, fstat};
     use tokio::net::unix::pipe;
 
-    use super::{ClientStream, Input, Output, StreamKind, io};
+    use super::{ClientStream, Input, Output, io};
 
     pub(super) fn is_stream(stream: &impl AsFd) -> bool {
         matches!(kind(stream), Some(FileType::Fifo | FileType::Socket))
@@ -130,7 +112,7 @@ mod unix {
         match kind(stdin)? {
             FileType::Fifo => {
                 let descriptor = receiver(stdin)?.into_nonblocking_fd().ok()?;
-                Some(ClientStream::new(descriptor, StreamKind::Pipe))
+                Some(ClientStream(descriptor))
             }
             FileType::Socket => client_socket(stdin),
             _ => None,
@@ -141,7 +123,7 @@ mod unix {
         match kind(stdout)? {
             FileType::Fifo => {
                 let descriptor = sender(stdout)?.into_nonblocking_fd().ok()?;
-                Some(ClientStream::new(descriptor, StreamKind::Pipe))
+                Some(ClientStream(descriptor))
             }
             FileType::Socket => client_socket(stdout),
             _ => None,
@@ -152,7 +134,7 @@ mod unix {
         let descriptor = stream.as_fd().try_clone_to_owned().ok()?;
         // A socket cannot be opened again, so whoever shares it sees that it no longer blocks.
         rustix::io::ioctl_fionbio(&descriptor, true).ok()?;
-        Some(ClientStream::new(descriptor, StreamKind::Socket))
+        Some(ClientStream(descriptor))
     }
 
     /// Opens a pipe again if possible, so that the non-blocking mode does not affect other processes that share it.

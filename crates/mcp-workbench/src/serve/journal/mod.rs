@@ -1,45 +1,59 @@
 //! The journal of an attached client: two files in memory without names. One has the bytes that were taken from the client, the
-//! other the bytes for it. The offset of the first is the number of bytes that were taken for certain, and the offset of the second
-//! the number that was sent. The process that waits for the host has the same files open. If the host is killed, the next host
+//! other the bytes for it. The process that waits for the host has the same files open. If the host is killed, the next host
 //! reads them to continue the session, to send the rest, and to answer what was not answered.
 //!
-//! The lines that were taken last are not in the first file yet, or are behind its offset: recording them as certain would cost
-//! each request a system call more. The next host looks whether the client's stream still has them.
+//! Both are mapped. The bytes of the client are read into the first file directly: the system call that takes them from the client
+//! puts them where they outlive us. Two numbers at its beginning say how much was taken and how long the second file is, whose
+//! offset is the number of bytes that were sent. If the host is killed before it has stored how much it took, the bytes
+//! behind that number are not zero.
 //!
-//! - [`transfer`] moves bytes and offsets together, so that no kill comes between them;
-//! - [`recent`] is the pipe that holds the lines that were taken last;
+//! - [`mapped`] is a mapped file;
+//! - [`transfer`] sends bytes and moves the offset together, so that no kill comes between them;
 //! - [`streams`] are the streams of the client through the journal;
 //! - [`replay`] reads the files of a host that has ended.
 
-mod recent;
+mod mapped;
 mod replay;
 mod streams;
 mod transfer;
 
 use std::{
     fs::File,
-    io::{self, IoSlice, Seek, SeekFrom, Write},
+    io::{self, IoSlice, Seek, SeekFrom},
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::fs::FileExt,
     },
-    sync::{Mutex, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use tokio::io::ReadBuf;
 
-use super::standard_streams::{ClientStream, StreamKind};
+use super::standard_streams::ClientStream;
 use crate::sync::lock;
 
-use recent::Recent;
+use mapped::MappedFile;
 pub(super) use replay::{OpenRequest, opened_toolbox};
 pub(crate) use replay::{Replay, replay};
 pub(super) use streams::{RecordedInput, RecordedOutput};
 
 /// The size from which the files are replaced by shorter ones.
-const MIN_COMPACTED_BYTES: u64 = 1024 * 1024;
-/// The number of times that bytes are taken before they are recorded as certain.
-const MAX_UNSETTLED: usize = 8;
+const MIN_COMPACTED_BYTES: usize = 1024 * 1024;
+/// The maximum number of bytes that are taken at once: what a pipe holds.
+const MAX_TAKEN_BYTES: usize = 64 * 1024;
+/// The length of the mapping of a new file. Enough for most files until they are replaced.
+const MAPPED_BYTES: usize = MIN_COMPACTED_BYTES + 2 * MAX_TAKEN_BYTES;
+/// The number of bytes from which output is written instead of copied, which would touch page after page.
+const LONG_OUTPUT_BYTES: usize = 32 * 1024;
+/// How far pages are touched before they are needed.
+const TOUCHED_BYTES: usize = 4 * 1024;
+
+/// The place of the number of bytes that were taken, in the file of the input.
+const TAKEN_AT: usize = 0;
+/// The place of the length of the output, in the file of the input.
+const RECORDED_AT: usize = 8;
+/// The place of the first byte of the client.
+const INPUT_AT: usize = 16;
 
 /// Makes a file of a journal.
 pub(crate) type MakeFile = Box<dyn Fn() -> io::Result<File> + Send + Sync>;
@@ -48,12 +62,10 @@ pub(crate) type PassOn = Box<dyn Fn(&JournalFiles) -> bool + Send + Sync>;
 
 /// The files of a journal.
 pub(crate) struct JournalFiles {
-    /// The bytes that were taken from the client for certain, up to the offset.
-    pub(crate) input: File,
+    /// How much was taken and recorded, and the bytes that were taken from the client.
+    pub(crate) input: Arc<File>,
     /// The bytes for the client. Those before the offset were sent.
-    pub(crate) output: File,
-    /// The pipe with the bytes that follow those of the input. A client that has a socket has none.
-    pub(crate) recent: Option<OwnedFd>,
+    pub(crate) output: Arc<File>,
 }
 
 impl JournalFiles {
@@ -61,17 +73,14 @@ impl JournalFiles {
     pub(crate) fn of(descriptors: impl IntoIterator<Item = OwnedFd>) -> Option<Self> {
         let mut descriptors = descriptors.into_iter();
         Some(Self {
-            input: descriptors.next()?.into(),
-            output: descriptors.next()?.into(),
-            recent: descriptors.next(),
+            input: Arc::new(descriptors.next()?.into()),
+            output: Arc::new(descriptors.next()?.into()),
         })
     }
 
     /// Returns the descriptors, to be passed on.
-    pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        let recent = self.recent.as_ref().map(AsFd::as_fd);
-        let files = [self.input.as_fd(), self.output.as_fd()];
-        files.into_iter().chain(recent).collect()
+    pub(crate) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
+        [self.input.as_fd(), self.output.as_fd()]
     }
 }
 
@@ -79,54 +88,44 @@ impl JournalFiles {
 pub(crate) struct Journal {
     state: Mutex<JournalState>,
     make: MakeFile,
-    pass_on: PassOn,
+    /// Absent if nobody continues the session after this process.
+    pass_on: Option<PassOn>,
 }
 
 struct JournalState {
     files: JournalFiles,
-    /// The other end of the pipe of the files.
-    recent: Option<Recent>,
+    input: MappedFile,
+    output: MappedFile,
     /// The number of bytes that were taken.
-    taken: u64,
-    /// How often bytes were taken that are not recorded as certain.
-    unsettled: usize,
-    /// Set if the next byte begins a line.
-    is_at_line: bool,
+    taken: usize,
     /// The length of the output.
-    recorded: u64,
+    recorded: usize,
     /// The number of bytes that were sent.
-    sent: u64,
+    sent: usize,
     /// The bytes that an earlier host has recorded and not sent.
-    backlog: u64,
+    backlog: usize,
     /// The size at which the files are replaced.
-    compact_at: u64,
+    compact_at: usize,
 }
 
 impl Journal {
-    /// Creates a journal that continues an earlier one, for a client with this input, and passes it on.
-    pub(crate) fn new(
-        make: MakeFile,
-        pass_on: PassOn,
-        replay: &Replay,
-        stream: &ClientStream,
-    ) -> io::Result<Self> {
-        let mut state = JournalState::of(&make, replay)?;
-        if let Some((reader, recent)) = Recent::beside(stream) {
-            state.files.recent = Some(reader);
-            state.recent = Some(recent);
-        }
-        // Without them, whatever is taken from the client from here on would be lost by a kill.
-        if !pass_on(&state.files) {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
+    /// Creates a journal that continues an earlier one.
+    pub(crate) fn new(make: MakeFile, replay: &Replay) -> io::Result<Self> {
         Ok(Self {
-            state: Mutex::new(state),
+            state: Mutex::new(JournalState::of(&make, replay)?),
             make,
-            pass_on,
+            pass_on: None,
         })
     }
 
-    /// Takes bytes of the client. Returns their number, 0 at the end of the stream.
+    /// Passes the files on, now and whenever they are replaced. Returns `None` if that is impossible.
+    pub(crate) fn passed_by(mut self, pass_on: PassOn) -> Option<Self> {
+        let is_passed = pass_on(&self.state().files);
+        self.pass_on = Some(pass_on);
+        is_passed.then_some(self)
+    }
+
+    /// Takes bytes of the client, at most [`MAX_TAKEN_BYTES`]. Returns their number, 0 at the end of the stream.
     fn take(&self, stream: &ClientStream, buffer: &mut ReadBuf<'_>) -> io::Result<usize> {
         let mut state = self.state();
         let count = state.take(stream, buffer)?;
@@ -144,9 +143,7 @@ impl Journal {
         state.record(slices)?;
         let sent = state.send_some(stream)?;
         // The client has its answer by now, and does not wait for this.
-        if state.unsettled > MAX_UNSETTLED / 2 {
-            state.settle()?;
-        }
+        state.touch()?;
         Ok(sent)
     }
 
@@ -161,19 +158,19 @@ impl Journal {
 
     /// Replaces the files by ones that hold only what a new host needs. The old ones stay in use if that fails.
     fn compact(&self, state: &mut JournalState) {
-        match state.compacted(&self.make) {
-            Ok(compacted) if (self.pass_on)(&compacted.files) => {
-                let recent = state.recent.take();
-                *state = JournalState {
-                    recent,
-                    ..compacted
-                };
-            }
+        let compacted =
+            replay(&state.files).and_then(|replay| JournalState::of(&self.make, &replay));
+        match compacted {
+            Ok(compacted) if self.passes_on(&compacted.files) => *state = compacted,
             Ok(_) => {}
             Err(error) => tracing::warn!("failed to shorten the journal of a client: {error}"),
         }
         // Twice the size that is left, so that each byte is copied about once on average.
         state.compact_at = MIN_COMPACTED_BYTES.max(2 * (state.taken + state.recorded));
+    }
+
+    fn passes_on(&self, files: &JournalFiles) -> bool {
+        self.pass_on.as_ref().is_none_or(|pass_on| pass_on(files))
     }
 
     fn state(&self) -> MutexGuard<'_, JournalState> {
@@ -184,83 +181,51 @@ impl Journal {
 impl JournalState {
     /// Makes the files of a journal that says what a replay says.
     fn of(make: &MakeFile, replay: &Replay) -> io::Result<Self> {
-        let (mut input, mut output) = (make()?, make()?);
+        let files = JournalFiles {
+            input: Arc::new(make()?),
+            output: Arc::new(make()?),
+        };
         let (taken, sent) = (replay.input(), replay.sent_output());
-        input.write_all(&taken)?;
-        output.write_all(&sent)?;
-        let (taken, sent) = (taken.len() as u64, sent.len() as u64);
-        // Behind the offset, so that it counts as recorded and not as sent.
-        output.write_all_at(&replay.unsent, sent)?;
-        let backlog = replay.unsent.len() as u64;
+        files.input.write_all_at(&taken, INPUT_AT as u64)?;
+        files.output.write_all_at(&sent, 0)?;
+        files
+            .output
+            .write_all_at(&replay.unsent, sent.len() as u64)?;
+        (&*files.output).seek(SeekFrom::Start(sent.len() as u64))?;
+        let (backlog, recorded) = (replay.unsent.len(), sent.len() + replay.unsent.len());
+        let input = MappedFile::new(Arc::clone(&files.input), taken.len() + MAPPED_BYTES)?;
+        let output = MappedFile::new(Arc::clone(&files.output), recorded + MAPPED_BYTES)?;
+        input.store(TAKEN_AT, taken.len() as u64)?;
+        input.store(RECORDED_AT, recorded as u64)?;
         Ok(Self {
-            files: JournalFiles {
-                input,
-                output,
-                recent: None,
-            },
-            recent: None,
-            taken,
-            unsettled: 0,
-            is_at_line: replay.partial.is_empty(),
-            recorded: sent + backlog,
-            sent,
+            files,
+            input,
+            output,
+            taken: taken.len(),
+            recorded,
+            sent: sent.len(),
             backlog,
             compact_at: MIN_COMPACTED_BYTES,
         })
     }
 
-    /// Returns a shorter journal that says the same, with the same pipe.
-    fn compacted(&mut self, make: &MakeFile) -> io::Result<Self> {
-        self.settle()?;
-        // Without the stream: after `settle` nothing is in doubt.
-        let mut compacted = Self::of(make, &replay(&self.files, None)?)?;
-        if let Some(reader) = &self.files.recent {
-            compacted.files.recent = Some(reader.try_clone()?);
-        }
-        Ok(compacted)
-    }
-
     fn take(&mut self, stream: &ClientStream, buffer: &mut ReadBuf<'_>) -> io::Result<usize> {
-        // A part of a line could be mistaken for a later part of the same line.
-        if self.unsettled >= MAX_UNSETTLED || !self.is_at_line {
-            self.settle()?;
-        }
-        let (input, at) = (&self.files.input, self.taken);
-        // Only whole lines go through the pipe, so that whatever is in doubt after a kill begins with a line.
-        let count = match (stream.kind, &self.recent) {
-            (StreamKind::Socket, _) => transfer::take_from_socket(stream, input, at, buffer)?,
-            (StreamKind::Pipe, Some(recent)) if self.is_at_line => recent.take(stream, buffer)?,
-            (StreamKind::Pipe, _) => transfer::take_from_pipe(stream, input, at, buffer)?,
-        };
-        if count > 0 {
-            self.taken += count as u64;
-            self.unsettled += 1;
-            self.is_at_line = buffer.filled().ends_with(b"\n");
-        }
+        let at = INPUT_AT + self.taken;
+        let most = buffer.remaining().min(MAX_TAKEN_BYTES);
+        self.input.reserve(at + most)?;
+        let count = self.input.read_from(stream.as_fd(), at, most)?;
+        self.taken += count;
+        self.input.store(TAKEN_AT, self.taken as u64)?;
+        let taken = buffer.initialize_unfilled_to(count);
+        self.input.copy_to(at, taken)?;
+        buffer.advance(count);
         Ok(count)
-    }
-
-    /// Records the bytes that were taken as certain.
-    fn settle(&mut self) -> io::Result<()> {
-        if self.unsettled == 0 {
-            return Ok(());
-        }
-        // From the pipe the bytes move into the file, and its offset with them. Without a pipe they are in the file
-        // already, behind the offset.
-        if let Some(reader) = &self.files.recent {
-            recent::move_to(&self.files.input, reader)?;
-        } else {
-            self.files.input.seek(SeekFrom::Start(self.taken))?;
-        }
-        self.unsettled = 0;
-        Ok(())
     }
 
     fn send_backlog(&mut self, stream: &ClientStream) -> io::Result<()> {
         // What an earlier host recorded goes out before anything new.
         while self.backlog > 0 {
-            let backlog = usize::try_from(self.backlog).unwrap_or(usize::MAX);
-            let count = transfer::send(&self.files.output, stream.as_fd(), backlog)? as u64;
+            let count = transfer::send(&self.files.output, stream.as_fd(), self.backlog)?;
             self.backlog -= count;
             self.sent += count;
         }
@@ -270,24 +235,37 @@ impl JournalState {
     /// Records the bytes that were not recorded by an earlier call.
     fn record(&mut self, slices: &[IoSlice<'_>]) -> io::Result<()> {
         // An earlier call may have recorded bytes that the pipe did not take; the caller offers them again.
-        let mut known = usize::try_from(self.recorded - self.sent).unwrap_or(usize::MAX);
+        let mut known = self.recorded - self.sent;
+        let mut end = self.recorded;
         for slice in slices {
             let skipped = slice.len().min(known);
             known -= skipped;
             let new = &slice[skipped..];
-            if !new.is_empty() {
-                self.files.output.write_all_at(new, self.recorded)?;
-                self.recorded += new.len() as u64;
+            if new.len() < LONG_OUTPUT_BYTES && end + new.len() <= self.output.length() {
+                self.output.copy_from(end, new)?;
+            } else {
+                self.files.output.write_all_at(new, end as u64)?;
             }
+            end += new.len();
+        }
+        if end > self.recorded {
+            self.recorded = end;
+            self.input.store(RECORDED_AT, end as u64)?;
         }
         Ok(())
     }
 
     fn send_some(&mut self, stream: &ClientStream) -> io::Result<usize> {
-        let unsent = usize::try_from(self.recorded - self.sent).unwrap_or(usize::MAX);
+        let unsent = self.recorded - self.sent;
         let count = transfer::send(&self.files.output, stream.as_fd(), unsent)?;
-        self.sent += count as u64;
+        self.sent += count;
         Ok(count)
+    }
+
+    /// Provides the pages that are needed next.
+    fn touch(&self) -> io::Result<()> {
+        self.input.touch(INPUT_AT + self.taken, TOUCHED_BYTES)?;
+        self.output.touch(self.recorded, TOUCHED_BYTES)
     }
 }
 

@@ -2,22 +2,22 @@
 
 use std::{
     collections::HashMap,
-    io::{self, Seek, SeekFrom},
+    fs::File,
+    io::{self, Seek},
     os::unix::fs::FileExt,
 };
 
 use bytes::{Bytes, BytesMut};
 use rawjson::RawJson;
 
-use super::{JournalFiles, recent, transfer};
+use super::{INPUT_AT, JournalFiles, MAX_TAKEN_BYTES, RECORDED_AT, TAKEN_AT};
 use crate::{
     meta::MetaTool,
-    serve::standard_streams::ClientStream,
     wire::{Message, Request, RequestId, Response, id_from_head},
 };
 
 /// Upper bound on a file that is read: a few of the largest messages.
-const MAX_REPLAYED_BYTES: u64 = 256 * 1024 * 1024;
+const MAX_REPLAYED_BYTES: usize = 256 * 1024 * 1024;
 /// The part of an unfinished line of output that is kept. Our own messages begin with their id.
 const MAX_HEAD_BYTES: usize = 256;
 /// Words of the requests that a session depends on.
@@ -57,47 +57,38 @@ pub(crate) struct Replay {
     pub(crate) broken_line: Bytes,
 }
 
-/// Reads the journal of a host. With the stream of the client it also finds out what an interrupted read has not taken.
-pub(crate) fn replay(files: &JournalFiles, stream: Option<&ClientStream>) -> io::Result<Replay> {
-    let certain = offset(&files.input)?;
-    if let Some(reader) = &files.recent {
-        recent::move_to(&files.input, reader)?;
-        // The next host has the same doubts if this one does not get far.
-        (&files.input).seek(SeekFrom::Start(certain))?;
-    }
-    let mut input = read(&files.input)?;
-    let certain = usize::try_from(certain).map_or(input.len(), |it| it.min(input.len()));
-    if let Some(stream) = stream {
-        let doubtful = input.slice(certain..);
-        // A stream that cannot be read has nothing left.
-        let left = transfer::peek(stream, doubtful.len()).unwrap_or_default();
-        input.truncate(certain + taken(&doubtful, &left));
-    }
-    let output = read(&files.output)?;
-    let sent = usize::try_from(offset(&files.output)?)
+/// Reads the journal of a host.
+pub(crate) fn replay(files: &JournalFiles) -> io::Result<Replay> {
+    let (taken, recorded) = (
+        number(&files.input, TAKEN_AT)?,
+        number(&files.input, RECORDED_AT)?,
+    );
+    let most = taken.saturating_add(MAX_TAKEN_BYTES);
+    let mut input = read(&files.input, INPUT_AT, most)?;
+    // Nothing is behind the bytes that were taken but those of a read after which the host was killed. JSON text has no zeros.
+    let certain = taken.min(input.len());
+    let doubtful = input[certain..].iter().rposition(|byte| *byte != 0);
+    input.truncate(doubtful.map_or(certain, |last| certain + last + 1));
+    let output = read(&files.output, 0, recorded)?;
+    let sent = usize::try_from((&*files.output).stream_position()?)
         .unwrap_or(usize::MAX)
         .min(output.len());
     Ok(Replay::of(input, &output, sent))
 }
 
-/// Returns how many of the doubtful bytes were taken from the stream, which has these bytes left. What is taken at once begins with
-/// a line, or is all that is doubtful. A client that repeats a line would repeat the id of a request.
-fn taken(doubtful: &[u8], left: &[u8]) -> usize {
-    let lines = memchr::memchr_iter(b'\n', doubtful).map(|end| end + 1);
-    let mut starts = std::iter::once(0).chain(lines);
-    let untaken = starts.find(|start| left.starts_with(&doubtful[*start..]));
-    untaken.unwrap_or(doubtful.len())
+fn number(file: &File, at: usize) -> io::Result<usize> {
+    let mut bytes = [0; 8];
+    file.read_exact_at(&mut bytes, at as u64)?;
+    Ok(usize::try_from(u64::from_ne_bytes(bytes)).unwrap_or(usize::MAX))
 }
 
-fn read(file: &std::fs::File) -> io::Result<Bytes> {
-    let length = file.metadata()?.len().min(MAX_REPLAYED_BYTES);
-    let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
-    file.read_exact_at(&mut bytes, 0)?;
+/// Reads bytes of a file from `at` on, at most so many.
+fn read(file: &File, at: usize, most: usize) -> io::Result<Bytes> {
+    let length = file.metadata()?.len().saturating_sub(at as u64);
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    let mut bytes = vec![0; length.min(most).min(MAX_REPLAYED_BYTES)];
+    file.read_exact_at(&mut bytes, at as u64)?;
     Ok(bytes.into())
-}
-
-fn offset(mut file: &std::fs::File) -> io::Result<u64> {
-    file.stream_position()
 }
 
 impl Replay {

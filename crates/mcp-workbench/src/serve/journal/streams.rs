@@ -10,7 +10,7 @@ use std::{
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, unix::AsyncFd};
 
-use super::{Journal, transfer};
+use super::{Journal, MAX_TAKEN_BYTES};
 use crate::serve::standard_streams::ClientStream;
 
 fn watched(stream: ClientStream, interest: Interest) -> io::Result<AsyncFd<ClientStream>> {
@@ -56,7 +56,7 @@ impl AsyncRead for RecordedInput {
             return Poll::Ready(Ok(()));
         }
         loop {
-            let room = transfer::room(self.stream.get_ref().kind, buffer.remaining());
+            let room = buffer.remaining().min(MAX_TAKEN_BYTES);
             let mut guard = ready!(self.stream.poll_read_ready(context))?;
             match guard.try_io(|stream| self.journal.take(stream.get_ref(), buffer)) {
                 Ok(Ok(count)) => {

@@ -17,9 +17,8 @@ const INITIALIZED: &str = r#"{"jsonrpc":"2.0","id":0,"result":{}}"#;
 const CALL: &str = r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{}}"#;
 const ANSWER: &str = r#"{"jsonrpc":"2.0","id":"a","result":{}}"#;
 
-fn journal(replay: &Replay, stream: &ClientStream) -> Arc<Journal> {
-    let make = Box::new(tempfile::tempfile);
-    Arc::new(Journal::new(make, Box::new(|_| true), replay, stream).unwrap())
+fn journal(replay: &Replay) -> Arc<Journal> {
+    Arc::new(Journal::new(Box::new(tempfile::tempfile), replay).unwrap())
 }
 
 /// A client with a journal.
@@ -67,7 +66,7 @@ impl Client {
             }
         };
         let PassedStreams { input, output } = PassedStreams::new(&stdin, &stdout).unwrap();
-        let journal = journal(replay, &input);
+        let journal = journal(replay);
         Self {
             stream: PassedStreams::new(&stdin, &stdout).unwrap().input,
             input: RecordedInput::new(input, Arc::clone(&journal), replay.partial.clone()).unwrap(),
@@ -102,15 +101,21 @@ impl Client {
         assert_eq!(read, text.as_bytes());
     }
 
-    fn replay(&self) -> Replay {
+    /// Lets the client write a text, and takes it as a host does that is killed before it has stored how much it took.
+    fn take_and_be_killed(&mut self, text: &[u8]) {
+        self.to_us.write_all(text).unwrap();
         let mut state = self.journal.state();
-        state.settle().unwrap();
-        replay(&state.files, None).unwrap()
+        let at = INPUT_AT + state.taken;
+        state.input.reserve(at + MAX_TAKEN_BYTES).unwrap();
+        let count = state
+            .input
+            .read_from(self.stream.as_fd(), at, MAX_TAKEN_BYTES);
+        assert_eq!(count.unwrap(), text.len());
     }
 
     /// Returns what the next host finds if this one is killed now.
-    fn found_by_next_host(&self) -> Replay {
-        replay(&self.journal.state().files, Some(&self.stream)).unwrap()
+    fn replay(&self) -> Replay {
+        replay(&self.journal.state().files).unwrap()
     }
 }
 
@@ -185,52 +190,153 @@ async fn a_line_that_was_sent_in_part_is_ended_and_its_request_stays_open() {
 }
 
 #[tokio::test]
-async fn bytes_that_the_stream_still_has_are_not_taken_twice() {
+async fn bytes_behind_the_number_that_was_taken_are_found() {
+    let whole = format!("{CALL}\n");
+    let long = format!("{CALL}{}\n", " ".repeat(MAX_TAKEN_BYTES - 200));
+    // What was taken last, the ids of the open requests after it, and the beginning of a line.
+    let cases = [
+        (whole.clone(), "\"a\"", ""),
+        (long, "\"a\"", ""),
+        (CALL.to_owned(), "", CALL),
+        (format!("{whole}{{\"json"), "\"a\"", "{\"json"),
+        // Zeros are no part of JSON text. Those at the end are not found.
+        (format!("\0\0\n{whole}\0\0"), "\"a\"", ""),
+        (format!("{}\0{}\n", &CALL[..9], &CALL[9..]), "", ""),
+        ("\0\0".to_owned(), "", ""),
+    ];
     for kind in [Kind::Pipes, Kind::Sockets] {
-        let mut client = Client::new(kind);
-        client.take(&format!("{INITIALIZE}\n")).await;
-        client.take(&format!("{CALL}\n")).await;
-        let second = format!("{}\n", CALL.replace("\"a\"", "\"b\""));
-        client.to_us.write_all(second.as_bytes()).unwrap();
-        // The host is killed after the bytes were recorded and before they were taken.
-        record_input(&client, &second);
-        let found = client.found_by_next_host();
-        assert_eq!(open_ids(&found), ["0", r#""a""#], "{kind:?}");
-        // The host after the next one finds the same.
-        assert_eq!(client.found_by_next_host(), found, "{kind:?}");
-    }
-}
-
-fn record_input(client: &Client, text: &str) {
-    let state = client.journal.state();
-    match &state.recent {
-        #[cfg(target_os = "linux")]
-        Some(recent) => {
-            let count = recent.duplicate(&client.stream, usize::MAX >> 33).unwrap();
-            assert_eq!(count, text.len());
-        }
-        _ => {
-            let input = &state.files.input;
-            input.write_all_at(text.as_bytes(), state.taken).unwrap();
+        for (text, open, partial) in &cases {
+            let mut client = Client::new(kind);
+            client.take(&format!("{INITIALIZE}\n")).await;
+            client.take_and_be_killed(text.as_bytes());
+            let found = client.replay();
+            let expected: Vec<&str> = ["0"]
+                .into_iter()
+                .chain(open.split_terminator(' '))
+                .collect();
+            assert_eq!(open_ids(&found), expected, "{kind:?} {text:.90}");
+            assert_eq!(found.partial, *partial, "{kind:?} {text:.90}");
+            // The host after the next one finds the same.
+            assert_eq!(client.replay(), found, "{kind:?} {text:.90}");
         }
     }
 }
 
 #[tokio::test]
-async fn bytes_that_were_taken_last_are_found() {
+async fn bytes_that_were_not_taken_are_left_to_the_next_host() {
     for kind in [Kind::Pipes, Kind::Sockets] {
-        // More and fewer than are recorded as certain together.
-        for count in [1, MAX_UNSETTLED - 1, MAX_UNSETTLED, 3 * MAX_UNSETTLED + 1] {
-            let mut client = Client::new(kind);
-            for number in 0..count {
-                let call = CALL.replace("\"a\"", &number.to_string());
-                client.take(&format!("{call}\n")).await;
-            }
-            let expected: Vec<String> = (0..count).map(|it| it.to_string()).collect();
-            let found = open_ids(&client.found_by_next_host());
-            assert_eq!(found, expected, "{kind:?}");
-        }
+        let mut client = Client::new(kind);
+        client.take(&format!("{INITIALIZE}\n")).await;
+        client.to_us.write_all(CALL.as_bytes()).unwrap();
+        assert_eq!(open_ids(&client.replay()), ["0"], "{kind:?}");
+        let mut left = [0; CALL.len()];
+        let read = rustix::io::read(&client.stream, &mut left[..]).unwrap();
+        assert_eq!(&left[..read], CALL.as_bytes(), "{kind:?}");
     }
+}
+
+#[tokio::test]
+async fn lines_with_zeros_are_taken_as_they_are() {
+    for kind in [Kind::Pipes, Kind::Sockets] {
+        let mut client = Client::new(kind);
+        client.take("\0").await;
+        client.take(&format!("\0\n{CALL}\n\0\0")).await;
+        let replay = client.replay();
+        assert_eq!(open_ids(&replay), [r#""a""#], "{kind:?}");
+        assert_eq!(replay.partial, "\0\0", "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_line_that_is_longer_than_the_mapping_is_found() {
+    for kind in [Kind::Pipes, Kind::Sockets] {
+        let mut client = Client::new(kind);
+        client.take(&format!("{INITIALIZE}\n")).await;
+        client.take(&CALL[..CALL.len() - 1]).await;
+        let filler = " ".repeat(60_000);
+        let count = 3 * MAPPED_BYTES / filler.len();
+        for _ in 0..count {
+            client.take(&filler).await;
+        }
+        let expected = CALL.len() - 1 + count * filler.len();
+        assert_eq!(client.replay().partial.len(), expected, "{kind:?}");
+        client.take_and_be_killed(b"}\n");
+        assert_eq!(open_ids(&client.replay()), ["0", r#""a""#], "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_long_answer_is_sent_and_found() {
+    let mut client = Client::new(Kind::Pipes);
+    client.take(&format!("{CALL}\n")).await;
+    // The next answers are behind the mapping.
+    let lengths = [LONG_OUTPUT_BYTES, 2 * MAPPED_BYTES, 10, 10];
+    let answers: Vec<String> = lengths.map(|it| format!("{}\n", " ".repeat(it))).into();
+    let (mut from_us, expected) = (client.from_us, answers.concat());
+    let reading = std::thread::spawn(move || {
+        let mut read = vec![0; expected.len()];
+        from_us.read_exact(&mut read).unwrap();
+        assert!(read == expected.as_bytes());
+    });
+    for answer in &answers {
+        client.output.write_all(answer.as_bytes()).await.unwrap();
+    }
+    reading.join().unwrap();
+    let slices = [IoSlice::new(ANSWER.as_bytes()), IoSlice::new(b"\n")];
+    client.journal.state().record(&slices).unwrap();
+    let replay = replay(&client.journal.state().files).unwrap();
+    assert_eq!(replay.unsent, format!("{ANSWER}\n"));
+    assert_eq!(replay.open, []);
+}
+
+/// Returns the files of a host, made by hand.
+fn files(numbers: [u64; 2], input: &[u8], output: &[u8], sent: u64) -> JournalFiles {
+    let made = JournalFiles {
+        input: Arc::new(tempfile::tempfile().unwrap()),
+        output: Arc::new(tempfile::tempfile().unwrap()),
+    };
+    for (at, number) in [TAKEN_AT, RECORDED_AT].into_iter().zip(numbers) {
+        let bytes = number.to_ne_bytes();
+        made.input.write_all_at(&bytes, at as u64).unwrap();
+    }
+    made.input.write_all_at(input, INPUT_AT as u64).unwrap();
+    made.output.write_all_at(output, 0).unwrap();
+    (&*made.output).seek(SeekFrom::Start(sent)).unwrap();
+    made
+}
+
+#[test]
+fn files_of_a_killed_host_are_read() {
+    let call = format!("{CALL}\n");
+    let answer = format!("{ANSWER}\n");
+    let (taken, recorded) = (call.len() as u64, answer.len() as u64);
+    let behind = [vec![0; MAX_TAKEN_BYTES], b"x".to_vec()].concat();
+    // The numbers, the input, the output, its offset, the number of open requests and of unsent bytes.
+    let cases = [
+        ([taken, recorded], call.as_bytes(), recorded, 0, 0),
+        ([taken, recorded], call.as_bytes(), 0, 0, answer.len()),
+        // Output that was copied and not recorded does not count.
+        ([taken, 0], call.as_bytes(), 0, 1, 0),
+        ([taken, recorded - 1], call.as_bytes(), 0, 1, 0),
+        ([0, 0], call.as_bytes(), 0, 1, 0),
+        // No host takes so much at once.
+        ([0, 0], &behind, 0, 0, 0),
+        // The numbers of another program.
+        ([u64::MAX, u64::MAX], call.as_bytes(), 0, 0, answer.len()),
+    ];
+    for (numbers, input, sent, open, unsent) in cases {
+        let found = replay(&files(numbers, input, answer.as_bytes(), sent)).unwrap();
+        assert_eq!(
+            (found.open.len(), found.unsent.len(), &found.partial[..]),
+            (open, unsent, &b""[..]),
+            "{numbers:?}"
+        );
+    }
+    let empty = JournalFiles {
+        input: Arc::new(tempfile::tempfile().unwrap()),
+        output: Arc::new(tempfile::tempfile().unwrap()),
+    };
+    assert!(replay(&empty).is_err());
 }
 
 #[test]
@@ -288,6 +394,30 @@ async fn a_long_journal_is_replaced_and_says_the_same() {
     }
     assert_eq!(client.replay(), before);
     assert!(client.journal.state().taken < MIN_COMPACTED_BYTES);
+    // The new files are mapped too.
+    client.take_and_be_killed(CALL.replace("\"a\"", "\"b\"").as_bytes());
+    assert_eq!(open_ids(&client.replay()), [r#""a""#]);
+    assert_eq!(client.replay().partial.len(), CALL.len());
+}
+
+#[tokio::test]
+async fn replaced_files_are_used_only_if_they_were_passed_on() {
+    for is_passed in [false, true] {
+        let passed = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&passed);
+        let journal = Journal::new(Box::new(tempfile::tempfile), &Replay::default()).unwrap();
+        let pass_on: PassOn = Box::new(move |files| {
+            let mut log = log.lock().unwrap();
+            log.push(Arc::clone(&files.input));
+            log.len() == 1 || is_passed
+        });
+        let journal = journal.passed_by(pass_on).unwrap();
+        journal.compact(&mut journal.state());
+        let passed = passed.lock().unwrap();
+        let used = &journal.state().files.input;
+        assert_eq!(passed.len(), 2);
+        assert!(Arc::ptr_eq(used, &passed[usize::from(is_passed)]));
+    }
 }
 
 #[tokio::test]
@@ -314,8 +444,5 @@ async fn a_slow_client_gets_everything_once() {
     }
     reading.join().unwrap();
     let state = journal.state();
-    assert_eq!(
-        (state.sent, state.recorded),
-        (lines.len() as u64, lines.len() as u64)
-    );
+    assert_eq!((state.sent, state.recorded), (lines.len(), lines.len()));
 }
