@@ -79,12 +79,15 @@ impl AsyncRead for RecordedInput {
 pub(in crate::serve) struct RecordedOutput {
     stream: AsyncFd<ClientStream>,
     journal: Arc<Journal>,
+    /// False once everything was sent that an earlier host has recorded.
+    has_backlog: bool,
 }
 
 impl RecordedOutput {
     pub(in crate::serve) fn new(stream: ClientStream, journal: Arc<Journal>) -> io::Result<Self> {
         Ok(Self {
             stream: watched(stream, Interest::WRITABLE)?,
+            has_backlog: journal.has_backlog(),
             journal,
         })
     }
@@ -126,11 +129,12 @@ impl AsyncWrite for RecordedOutput {
         true
     }
 
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if !self.journal.has_backlog() {
-            return Poll::Ready(Ok(()));
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.has_backlog {
+            ready!(self.poll_io(context, |stream| self.journal.send_backlog(stream)))?;
+            self.has_backlog = false;
         }
-        self.poll_io(context, |stream| self.journal.send_backlog(stream))
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

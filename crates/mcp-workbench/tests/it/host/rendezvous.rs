@@ -204,17 +204,17 @@ fn pretend(socket: &Path, hello: &'static str, answer: Option<&'static str>) {
 fn a_host_of_another_version_or_that_refuses_is_left_alone() {
     let rows = [
         (
-            r#"{"link":4,"build":{"version":"9.0.0"},"pid":1}"#,
+            r#"{"link":5,"build":{"version":"9.0.0"},"pid":1}"#,
             r#"{"answer":"attached"}"#,
-            "uses a different link (4)",
+            "uses a different link (5)",
         ),
         (
-            r#"{"link":2,"build":{"version":"0.9.0"},"pid":1}"#,
+            r#"{"link":3,"build":{"version":"0.9.0"},"pid":1}"#,
             r#"{"answer":"done","servers":0}"#,
             "does not stop taking clients",
         ),
         (
-            r#"{"link":3,"build":{"version":"9.0.0"},"pid":1}"#,
+            r#"{"link":4,"build":{"version":"9.0.0"},"pid":1}"#,
             r#"{"answer":"refused","reason":"it is full"}"#,
             "the host refused: it is full",
         ),
@@ -229,7 +229,7 @@ fn a_host_of_another_version_or_that_refuses_is_left_alone() {
 #[test]
 fn a_host_that_ends_while_a_client_attaches_is_replaced() {
     let machine = machine();
-    let hello = r#"{"link":3,"build":{"version":"9.0.0"},"pid":1}"#;
+    let hello = r#"{"link":4,"build":{"version":"9.0.0"},"pid":1}"#;
     pretend(&free_socket(&machine), hello, None);
     let mut client = machine.connect();
     client.open();
@@ -258,7 +258,7 @@ fn strange_requests_do_not_hurt_the_host() {
         stranger.shutdown(std::net::Shutdown::Write).unwrap();
         let mut answer = String::new();
         std::io::Read::read_to_string(&mut stranger, &mut answer).unwrap();
-        assert!(answer.starts_with("{\"link\":3,"), "{answer}");
+        assert!(answer.starts_with("{\"link\":4,"), "{answer}");
     }
     assert!(!client.use_tool("one", "{}").failed());
     assert_eq!(pid(&machine.host()), machine.host_pid());
