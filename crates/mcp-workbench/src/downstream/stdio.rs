@@ -1,6 +1,8 @@
 //! A server that is a child process: its pipes, its exit, and the last lines of its stderr. Servers are started only
 //! here.
 
+mod output;
+
 use std::{
     ffi::OsString,
     process::Command,
@@ -10,11 +12,12 @@ use std::{
 
 use indexmap::IndexMap;
 use tokio::{
-    process::{ChildStderr, ChildStdin, ChildStdout},
+    process::{ChildStderr, ChildStdin},
     task::JoinHandle,
     time::Instant,
 };
 
+use self::output::ServerOutput;
 use super::{
     error::ConnectError,
     link::{LinkEvent, Origin},
@@ -52,7 +55,7 @@ type Variables = IndexMap<OsString, OsString>;
 
 /// The connection to a child process.
 pub(crate) struct StdioLink {
-    reader: LineReader<ChildStdout>,
+    reader: LineReader<ServerOutput>,
     /// Set when nothing more is read.
     output_ended: bool,
     writer: FrameWriter<ChildStdin>,
@@ -91,7 +94,7 @@ impl StdioLink {
             stderr,
         } = spawned;
         Ok(Self {
-            reader: LineReader::new(stdout),
+            reader: LineReader::new(ServerOutput::new(stdout)),
             output_ended: false,
             writer: FrameWriter::new(stdin),
             writer_broken: false,

@@ -3,6 +3,7 @@
 
 use std::process::Stdio;
 
+use tokio::process::ChildStdout;
 use tokio_util::task::TaskTracker;
 
 use super::*;
@@ -20,7 +21,9 @@ fn late_link(script: &str) -> StdioLink {
     shell.wait().unwrap();
     let stderr = ChildStderr::from_std(stderr.unwrap()).unwrap();
     StdioLink {
-        reader: LineReader::new(ChildStdout::from_std(stdout.unwrap()).unwrap()),
+        reader: LineReader::new(ServerOutput::new(
+            ChildStdout::from_std(stdout.unwrap()).unwrap(),
+        )),
         output_ended: false,
         writer: FrameWriter::new(ChildStdin::from_std(stdin.unwrap()).unwrap()),
         writer_broken: false,

@@ -1,0 +1,95 @@
+//! The output of a server. Its pipe becomes wider when the server fills it, so that the two processes take turns less
+//! often while a large result passes.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use tokio::{
+    io::{AsyncRead, ReadBuf},
+    process::ChildStdout,
+};
+
+/// What a pipe of the usual size has in it at least when it is full. It holds sixteen pages, and one may be used in part.
+const FULL_PIPE: usize = 60 * 1024;
+/// The size of a wide pipe. Linux bounds the pages in all pipes of a user: most servers stay with the usual size, and none
+/// takes more than four times that.
+#[cfg(target_os = "linux")]
+const WIDE_PIPE: usize = 256 * 1024;
+
+pub(super) struct ServerOutput {
+    pipe: ChildStdout,
+    /// True if widening was tried.
+    is_wide: bool,
+}
+
+impl ServerOutput {
+    pub(super) fn new(pipe: ChildStdout) -> Self {
+        Self {
+            pipe,
+            is_wide: false,
+        }
+    }
+
+    /// Widens the pipe. Where that is refused, it stays as it is.
+    fn widen(&mut self) {
+        self.is_wide = true;
+        #[cfg(target_os = "linux")]
+        let _ = rustix::pipe::fcntl_setpipe_size(&self.pipe, WIDE_PIPE);
+    }
+}
+
+impl AsyncRead for ServerOutput {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.pipe).poll_read(context, buffer))?;
+        if !self.is_wide && buffer.filled().len() - before >= FULL_PIPE {
+            self.widen();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use rustix::pipe::fcntl_getpipe_size;
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    /// Returns the size of the pipe of a process after its output has been read.
+    async fn size_after(bytes: usize) -> usize {
+        let mut child = Command::new("head")
+            .args(["-c", &bytes.to_string(), "/dev/zero"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pipe = ChildStdout::from_std(child.stdout.take().unwrap()).unwrap();
+        // Only a process that has ended has certainly filled its pipe.
+        let _ = (bytes <= 64 * 1024).then(|| child.wait().unwrap());
+        let mut output = ServerOutput::new(pipe);
+        let mut read = Vec::with_capacity(1024 * 1024);
+        while output.read_buf(&mut read).await.unwrap() > 0 {}
+        assert_eq!(read.len(), bytes);
+        let _ = child.wait();
+        fcntl_getpipe_size(&output.pipe).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_pipe_that_is_filled_becomes_wider() {
+        assert_eq!(size_after(64 * 1024).await, WIDE_PIPE);
+    }
+
+    #[tokio::test]
+    async fn a_pipe_with_small_messages_stays_as_it_is() {
+        assert_eq!(size_after(8 * 1024).await, 64 * 1024);
+    }
+}
