@@ -1,10 +1,14 @@
 //! Frames over a pair of pipes, for both sides: our own stdin and stdout, and a server's.
 
-use std::io::{self, IoSlice};
+use std::{
+    io::{self, IoSlice},
+    time::Duration,
+};
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     task::unconstrained,
+    time::{Instant, timeout_at},
 };
 
 use crate::wire::{FrameTicket, Line, LineFramer, MAX_FRAME_BYTES, Outbox, Outgoing};
@@ -12,11 +16,16 @@ use crate::wire::{FrameTicket, Line, LineFramer, MAX_FRAME_BYTES, Outbox, Outgoi
 /// The maximum number of slices in one write. A long body with the text around it takes three.
 pub(crate) const SLICES_PER_WRITE: usize = 16;
 
+/// How long the memory of a huge line is kept for the next one.
+const KEEP_TIME: Duration = Duration::from_secs(1);
+
 /// Reads lines from a pipe.
 pub(crate) struct LineReader<R> {
     pipe: R,
     framer: LineFramer,
     ended: bool,
+    /// The time at which kept memory is freed.
+    release_at: Option<Instant>,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
@@ -30,6 +39,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             pipe,
             framer: LineFramer::new(limit),
             ended: false,
+            release_at: None,
         }
     }
 
@@ -43,8 +53,25 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 // The last line may have no line end.
                 return Ok(self.framer.finish());
             }
-            self.ended = self.pipe.read_buf(self.framer.room()).await? == 0;
+            self.ended = self.read().await? == 0;
         }
+    }
+
+    /// Reads some bytes. Frees the memory of a huge line if no other follows soon. Cancel-safe.
+    async fn read(&mut self) -> io::Result<usize> {
+        self.framer.room();
+        if !self.framer.keeps_memory() {
+            self.release_at = None;
+        } else {
+            let soon = || Instant::now() + KEEP_TIME;
+            let release_at = *self.release_at.get_or_insert_with(soon);
+            let reading = self.pipe.read_buf(self.framer.room());
+            if let Ok(read) = timeout_at(release_at, reading).await {
+                return read;
+            }
+            self.framer.release_memory();
+        }
+        self.pipe.read_buf(self.framer.room()).await
     }
 
     /// Returns the next line that has already been read.
@@ -122,5 +149,33 @@ impl<W: AsyncWrite + Unpin> FrameWriter<W> {
         }
         self.outbox.advance(written);
         self.pipe.flush().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::sleep;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_memory_of_a_huge_line_is_freed_when_no_other_follows() {
+        let (mut server, ours) = tokio::io::duplex(16 * 1024 * 1024);
+        let mut reader = LineReader::new(ours);
+        let text = "x".repeat(4 * 1024 * 1024) + "\n";
+        for wait in [KEEP_TIME / 2, KEEP_TIME * 2] {
+            server.write_all(text.as_bytes()).await.unwrap();
+            assert!(matches!(reader.next().await, Ok(Some(Line::Complete(_)))));
+            tokio::select! {
+                line = reader.next() => panic!("{line:?}"),
+                () = sleep(wait) => {}
+            }
+            assert_eq!(reader.framer.keeps_memory(), wait < KEEP_TIME);
+        }
+        server.write_all(b"small\n").await.unwrap();
+        assert_eq!(
+            reader.next().await.unwrap(),
+            Some(Line::Complete("small".into()))
+        );
     }
 }

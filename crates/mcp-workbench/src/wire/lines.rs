@@ -1,7 +1,7 @@
 //! Splits a byte stream into newline-delimited frames, however it is chunked. A line over the limit is not stored: its
 //! beginning is returned at once, so that its sender can be answered, and its end when it arrives.
 
-use std::ops::Range;
+use std::{mem, ops::Range};
 
 use bytes::{Buf, Bytes, BytesMut};
 
@@ -38,6 +38,9 @@ pub enum Line {
 #[derive(Debug)]
 pub struct LineFramer {
     buffer: BytesMut,
+    /// The memory of the last huge line, for the next large one. Memory that is new costs more than the text in it: each
+    /// of its pages is a fault. Growing again would leave holes besides.
+    kept: BytesMut,
     /// The bytes at the start of the buffer that are known to hold no newline.
     searched: usize,
     limit: usize,
@@ -53,6 +56,7 @@ impl LineFramer {
     pub fn new(limit: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
+            kept: BytesMut::new(),
             searched: 0,
             limit,
             skipped: None,
@@ -65,9 +69,15 @@ impl LineFramer {
     pub fn room(&mut self) -> &mut BytesMut {
         // Otherwise one huge line would cost its memory for the rest of the connection.
         if self.buffer.is_empty() && self.buffer.capacity() > LARGE_READ {
-            self.buffer = BytesMut::new();
+            let last = mem::take(&mut self.buffer);
+            if last.capacity() > HUGE_LINE {
+                self.kept = last;
+            }
         }
         let length = self.buffer.len();
+        if length >= LARGE_READ && self.keeps_memory() {
+            self.reuse_memory();
+        }
         let spare = self.buffer.capacity() - length;
         // A read that used all its room has probably left more to read. Before the first read the buffer is empty for
         // another reason.
@@ -86,6 +96,26 @@ impl LineFramer {
         };
         self.buffer.reserve(room);
         &mut self.buffer
+    }
+
+    /// Returns true if the memory of a huge line is kept.
+    pub fn keeps_memory(&self) -> bool {
+        self.kept.capacity() > 0
+    }
+
+    /// Frees the memory of the last huge line, as soon as nobody uses the line any more.
+    pub fn release_memory(&mut self) {
+        self.kept = BytesMut::new();
+    }
+
+    /// Moves the line into the memory that is kept, unless the last line is still in use.
+    fn reuse_memory(&mut self) {
+        let mut kept = mem::take(&mut self.kept);
+        // More than what is left behind the last line, so that its own room is taken too.
+        if kept.try_reclaim(kept.capacity() + 1) && kept.capacity() > self.buffer.capacity() {
+            kept.extend_from_slice(&self.buffer);
+            self.buffer = kept;
+        }
     }
 
     /// Returns the next line that is complete, or too long.

@@ -217,20 +217,50 @@ fn an_endless_line_is_not_buffered() {
     assert_eq!(told, 1);
 }
 
-#[test]
-fn the_buffer_of_a_large_message_is_freed() {
-    let mut framer = LineFramer::new(8 * 1024 * 1024);
+/// Reads a line of 4 MiB.
+fn read_huge_line(framer: &mut LineFramer) -> Bytes {
     for _ in 0..512 {
         framer.room().extend_from_slice(&[b'x'; 8 * 1024]);
         assert_eq!(framer.next_line(), None);
     }
     framer.room().extend_from_slice(b"\n");
-    assert!(matches!(framer.next_line(), Some(Line::Complete(line)) if line.len() == 4 << 20));
-    assert!(
-        framer.room().capacity() <= 512 * 1024,
-        "{}",
-        framer.room().capacity()
-    );
+    match framer.next_line() {
+        Some(Line::Complete(line)) if line.len() == 4 << 20 => line,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_memory_of_a_huge_message_is_used_for_the_next_one() {
+    let mut framer = LineFramer::new(8 * 1024 * 1024);
+    let first = read_huge_line(&mut framer);
+    let memory = first.as_ptr();
+    assert!(framer.room().capacity() <= 512 * 1024);
+    assert!(framer.keeps_memory());
+    let text = first.clone();
+    drop(first);
+    let second = read_huge_line(&mut framer);
+    assert_ne!(second.as_ptr(), memory, "the first line is still in use");
+    assert_eq!(text, second);
+    let memory = second.as_ptr();
+    drop((text, second));
+    framer.room();
+    let third = read_huge_line(&mut framer);
+    assert_eq!(third.as_ptr(), memory);
+}
+
+#[test]
+fn the_memory_of_a_huge_message_can_be_released() {
+    let mut framer = LineFramer::new(8 * 1024 * 1024);
+    read_huge_line(&mut framer);
+    assert!(framer.room().capacity() <= 512 * 1024);
+    assert!(framer.keeps_memory());
+    framer.release_memory();
+    assert!(!framer.keeps_memory());
+    framer.room().extend_from_slice(b"x\n");
+    assert!(matches!(framer.next_line(), Some(Line::Complete(_))));
+    assert!(framer.room().capacity() <= 512 * 1024);
+    assert!(!framer.keeps_memory(), "a small line keeps nothing");
 }
 
 #[test]
