@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use rawjson::CheckedPart;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     task::unconstrained,
@@ -41,6 +42,19 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             ended: false,
             release_at: None,
         }
+    }
+
+    /// Checks lines while they arrive; [`Self::checked`] has the result.
+    pub(crate) fn checking(self) -> Self {
+        Self {
+            framer: self.framer.checking(),
+            ..self
+        }
+    }
+
+    /// Returns the part of the last line that was checked while it arrived.
+    pub(crate) fn checked(&self) -> Option<&CheckedPart> {
+        self.framer.checked()
     }
 
     /// Returns the next line, or `None` at the end. Cancel-safe.

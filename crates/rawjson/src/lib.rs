@@ -6,6 +6,7 @@
 //! Every scan is bounded: it is iterative, visits each byte once and nests at most [`MAX_DEPTH`] levels.
 
 mod blocks;
+mod checked;
 mod cursor;
 mod json;
 mod object;
@@ -14,6 +15,7 @@ mod scan;
 mod splice;
 mod string;
 
+pub use checked::CheckedPart;
 pub use cursor::Cursor;
 pub use json::{
     Insertion, Key, Kind, Member, RawJson, Span, unescape, walk_elements, walk_members,

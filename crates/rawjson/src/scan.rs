@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use crate::{
     blocks::{SHORT, ShortBlock},
+    checked::CheckedPart,
     string::LongString,
 };
 
@@ -81,6 +82,10 @@ pub struct Scanner<'a> {
     /// Not 0 if a string may have bytes that are not ASCII. A block can reach beyond its string, so this may be a false
     /// alarm. Outside strings the grammar accepts ASCII only.
     pub(crate) high: u32,
+    /// The part of a long string that needs no second check.
+    pub(crate) checked: Option<&'a CheckedPart>,
+    /// The start of the long string that the text ends in.
+    pub(crate) unfinished: Option<usize>,
 }
 
 impl<'a> Scanner<'a> {
@@ -92,6 +97,17 @@ impl<'a> Scanner<'a> {
             has_line_ends: false,
             special: false,
             high: 0,
+            checked: None,
+            unfinished: None,
+        }
+    }
+
+    /// Creates a scanner of a text of which a part was checked while it arrived.
+    #[inline]
+    pub fn with_checked(bytes: &'a [u8], checked: Option<&'a CheckedPart>) -> Self {
+        Self {
+            checked,
+            ..Self::new(bytes)
         }
     }
 

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The state between two blocks of a string.
-#[derive(Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct LongString {
     /// 1 if the first byte of the next block is escaped.
     carry: u64,
@@ -24,6 +24,13 @@ impl LongString {
         mut at: usize,
     ) -> Result<usize, ScanFault> {
         let bytes = scanner.bytes();
+        let start = at;
+        if let Some(part) = scanner.checked.filter(|part| part.start == at) {
+            (self, at) = (part.string, part.end);
+            scanner.special |= part.special;
+            scanner.flaws.lone_surrogate |= part.flaws.lone_surrogate;
+            scanner.high |= part.high;
+        }
         let padded;
         let mut text = bytes;
         // The last block of a text is read so that it ends with the text. A text that is shorter than a block is
@@ -38,12 +45,13 @@ impl LongString {
             }
             at += LONG;
         }
+        scanner.unfinished = Some(start);
         Err(ScanFault::syntax(bytes.len()))
     }
 
     /// Skips a block. Returns the end of the string if it is in the block.
     #[inline]
-    fn pass(
+    pub(crate) fn pass(
         &mut self,
         scanner: &mut Scanner<'_>,
         at: usize,

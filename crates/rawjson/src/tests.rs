@@ -1,3 +1,4 @@
+mod checked;
 pub mod generate;
 mod object;
 mod scan;

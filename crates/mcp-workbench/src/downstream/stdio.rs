@@ -31,7 +31,7 @@ use crate::{
     program_lookup::find_program,
     sync::lock,
     visible::visible,
-    wire::{FrameTicket, Line, Outbox, Outgoing, parse_on_one_line},
+    wire::{FrameTicket, Line, Outbox, Outgoing, parse_checked},
 };
 
 /// How long output is read after the exit of the process. A child of it may keep the pipe open, and responses that
@@ -94,7 +94,7 @@ impl StdioLink {
             stderr,
         } = spawned;
         Ok(Self {
-            reader: LineReader::new(ServerOutput::new(stdout)),
+            reader: LineReader::new(ServerOutput::new(stdout)).checking(),
             output_ended: false,
             writer: FrameWriter::new(stdin),
             writer_broken: false,
@@ -245,7 +245,7 @@ impl StdioLink {
             Line::TooLong(head) => return LinkEvent::TooLarge(head),
             Line::TooLongEnded(tail) => return LinkEvent::TooLargeEnded(tail),
         };
-        if let Ok(message) = parse_on_one_line(&frame) {
+        if let Ok(message) = parse_checked(&frame, self.reader.checked()) {
             // Only lines in a row count: a banner or a stray print at the start is harmless.
             self.bad_lines = 0;
             return LinkEvent::Message {

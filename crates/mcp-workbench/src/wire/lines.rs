@@ -4,6 +4,7 @@
 use std::{mem, ops::Range};
 
 use bytes::{Buf, Bytes, BytesMut};
+use rawjson::CheckedPart;
 
 /// The longest frame that is accepted.
 pub const MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
@@ -19,6 +20,8 @@ pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const SMALL_READ: usize = 8 * 1024;
 const BUSY_READ: usize = 64 * 1024;
 const LARGE_READ: usize = 256 * 1024;
+/// From this length on a line is checked while it arrives. Most lines are shorter and arrive at once.
+const CHECKED_LINE: usize = 4 * 1024;
 /// Above this length the line buffer grows fourfold. Untouched pages cost nothing, and little is copied. It does not
 /// grow to the limit at once, because address space is limited when many such lines wait.
 const HUGE_LINE: usize = 1024 * 1024;
@@ -34,6 +37,19 @@ pub enum Line {
     TooLongEnded(Bytes),
 }
 
+/// The check of a line as JSON while it arrives. A long string has no newline inside, so the check is the search as well.
+#[derive(Debug)]
+enum Check {
+    /// The lines are not checked here.
+    Off,
+    /// The line is new.
+    Ready,
+    /// The line is in the middle of this string.
+    Inside(CheckedPart),
+    /// The line does not begin with a long string.
+    Failed,
+}
+
 /// Splits a stream of bytes into lines.
 #[derive(Debug)]
 pub struct LineFramer {
@@ -43,6 +59,9 @@ pub struct LineFramer {
     kept: BytesMut,
     /// The bytes at the start of the buffer that are known to hold no newline.
     searched: usize,
+    check: Check,
+    /// The part of the last complete line that was checked while it arrived.
+    checked: Option<CheckedPart>,
     limit: usize,
     /// The last bytes of a line that is being skipped.
     skipped: Option<Vec<u8>>,
@@ -58,10 +77,21 @@ impl LineFramer {
             buffer: BytesMut::new(),
             kept: BytesMut::new(),
             searched: 0,
+            check: Check::Off,
+            checked: None,
             limit,
             skipped: None,
             skipped_bytes: 0,
             at_start: true,
+        }
+    }
+
+    /// Checks lines while they arrive, as far as they are long strings in JSON.
+    #[must_use]
+    pub fn checking(self) -> Self {
+        Self {
+            check: Check::Ready,
+            ..self
         }
     }
 
@@ -125,12 +155,13 @@ impl LineFramer {
                 return None;
             }
             // A long line arrives in many reads. Searching it from its beginning each time would take quadratic time.
-            let found = memchr::memchr(b'\n', &self.buffer[self.searched..]);
-            let Some(end) = found.map(|found| self.searched + found) else {
+            let start = self.check_on();
+            let found = memchr::memchr(b'\n', &self.buffer[start..]);
+            let Some(end) = found.map(|found| start + found) else {
                 self.searched = self.buffer.len();
                 return self.over_limit();
             };
-            self.searched = 0;
+            self.begin_line();
             if self.skipped.is_none() && self.is_over_limit(end) {
                 // The newline stays: it ends the line on the next call.
                 return Some(self.begin_skipping(end));
@@ -142,6 +173,11 @@ impl LineFramer {
                 return Some(line);
             }
         }
+    }
+
+    /// Returns the part of the last line that was checked while it arrived, if the line is complete.
+    pub fn checked(&self) -> Option<&CheckedPart> {
+        self.checked.as_ref()
     }
 
     /// Returns the number of bytes of the current overlong line that were read.
@@ -156,9 +192,33 @@ impl LineFramer {
 
     /// Returns the last line, if the stream ended without a newline.
     pub fn finish(&mut self) -> Option<Line> {
-        self.searched = 0;
+        self.begin_line();
         let rest = self.buffer.split().freeze();
         self.classify(rest)
+    }
+
+    /// Checks more of the line. Returns the position before which there is no newline.
+    fn check_on(&mut self) -> usize {
+        if matches!(self.check, Check::Ready) && self.searched >= CHECKED_LINE {
+            let part = CheckedPart::begin(&self.buffer[..self.searched]);
+            self.check = part.map_or(Check::Failed, Check::Inside);
+        }
+        match &mut self.check {
+            Check::Inside(part) => part.extend(&self.buffer).max(self.searched),
+            Check::Off | Check::Ready | Check::Failed => self.searched,
+        }
+    }
+
+    /// Searches from the start of the buffer again.
+    fn begin_line(&mut self) {
+        self.searched = 0;
+        self.checked = match self.check {
+            Check::Inside(part) => Some(part),
+            Check::Off | Check::Ready | Check::Failed => None,
+        };
+        if !matches!(self.check, Check::Off) {
+            self.check = Check::Ready;
+        }
     }
 
     fn classify(&mut self, mut line: Bytes) -> Option<Line> {
@@ -188,8 +248,10 @@ impl LineFramer {
 
     /// Drops the buffered part of a line that exceeds the limit.
     fn over_limit(&mut self) -> Option<Line> {
+        if self.skipped.is_some() {
+            self.begin_line();
+        }
         if let Some(tail) = &mut self.skipped {
-            self.searched = 0;
             self.skipped_bytes += self.buffer.len() as u64;
             // Only the last bytes stay, where the id of the message may be.
             keep_tail(tail, &self.buffer.split());
@@ -202,7 +264,7 @@ impl LineFramer {
 
     /// Drops the first bytes of the buffer, and the rest of their line when it arrives.
     fn begin_skipping(&mut self, length: usize) -> Line {
-        self.searched = 0;
+        self.begin_line();
         let part = self.buffer.split_to(length);
         let Range { start, end } = self.without_frills(&part);
         let line = &part[start..end];

@@ -238,9 +238,17 @@ impl Envelope {
     /// Reads the members of one message.
     pub(super) fn scan(
         frame: &Bytes,
+        outline: Option<&mut CallOutline>,
+    ) -> Result<Scanned, ParseError> {
+        Self::scan_with(Scanner::new(frame), frame, outline)
+    }
+
+    /// The same with a scanner of the frame.
+    pub(super) fn scan_with(
+        mut scanner: Scanner<'_>,
+        frame: &Bytes,
         mut outline: Option<&mut CallOutline>,
     ) -> Result<Scanned, ParseError> {
-        let mut scanner = Scanner::new(frame);
         let start = scanner.blanks(0);
         if scanner.peek(start) != b'{' {
             return Err(not_an_object(frame)?.into());

@@ -24,8 +24,8 @@ pub(crate) use outbox::{FrameTicket, Outbox};
 pub(crate) use outline::{CallOutline, Level, Outlined};
 pub(crate) use own::own;
 pub(crate) use recover::{id_from_head, id_from_tail, recover_answer_id, recover_id};
-pub(crate) use repair::parse_on_one_line;
 pub use repair::parse_repaired;
+pub(crate) use repair::{parse_checked, parse_on_one_line};
 pub(crate) use sse::{EventParser, StreamEvent};
 
 #[cfg(test)]

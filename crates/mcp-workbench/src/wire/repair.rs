@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use rawjson::{
-    RawJson,
+    CheckedPart, RawJson, Scanner,
     repair::{escape_controls, replace_invalid_utf8, replace_lone_surrogates},
 };
 
@@ -26,10 +26,20 @@ pub fn parse_repaired(frame: &Bytes) -> Result<Message, ParseError> {
 /// Parses a message of a server. What is relayed of it has to fit on one line, so white space between tokens
 /// goes if there is a line end in it; otherwise every byte stays.
 pub(crate) fn parse_on_one_line(text: &Bytes) -> Result<Message, ParseError> {
-    let marked = text.starts_with(BYTE_ORDER_MARK);
-    let unmarked = marked.then(|| text.slice(BYTE_ORDER_MARK.len()..));
-    let text = unmarked.as_ref().unwrap_or(text);
-    let scanned = Envelope::scan(text, None)?;
+    parse_checked(text, None)
+}
+
+/// The same for a text of which a part was checked while it arrived.
+pub(crate) fn parse_checked(
+    text: &Bytes,
+    checked: Option<&CheckedPart>,
+) -> Result<Message, ParseError> {
+    if let Some(unmarked) = text.strip_prefix(BYTE_ORDER_MARK) {
+        // A text that is checked while it arrives begins with JSON.
+        return parse_checked(&text.slice_ref(unmarked), None);
+    }
+    let scanner = Scanner::with_checked(text, checked);
+    let scanned = Envelope::scan_with(scanner, text, None)?;
     if scanned.has_line_ends {
         let value = RawJson::trusted(text.clone());
         return parse_repaired(value.minified().as_bytes());

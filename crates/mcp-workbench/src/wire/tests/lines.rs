@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::super::{Line, LineFramer, MAX_FRAME_BYTES};
+use super::super::{Line, LineFramer, MAX_FRAME_BYTES, parse_checked, parse_on_one_line};
 
 /// The size of the stored beginning and end of a line that is too long.
 const EXCERPT: usize = 4096;
@@ -114,6 +114,71 @@ proptest! {
         let stream: Vec<u8> = lengths.iter().enumerate().flat_map(line).collect();
         prop_assert!(framed(&stream, &chunks, limit) == expected(&stream, limit));
     }
+}
+
+/// Streams of answers with long texts, some of which are broken.
+fn answers() -> impl Strategy<Value = Vec<u8>> {
+    let pieces = [
+        "0123456789",
+        "\\n",
+        "\\\"",
+        "\\\\",
+        "\\u00e4",
+        "äöü",
+        "\\ud83d\\ude00",
+    ];
+    let flaws = ["", "", "", "", "\\ud83d", "\t", "\"", "\\x", "\n", "\r"];
+    let text = prop::collection::vec(prop::sample::select(pieces.to_vec()), 1..9);
+    let answer = (text, 0_usize..6000, prop::sample::select(flaws.to_vec()));
+    let answer = answer.prop_map(|(text, repeats, flaw)| {
+        let text = text.concat().repeat(repeats);
+        let start = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":""#;
+        format!("{start}{text}{flaw}{text}\"}}]}}}}\r\n")
+    });
+    prop::collection::vec(answer, 1..4).prop_map(|answers| answers.concat().into_bytes())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn answers_that_are_checked_while_they_arrive_are_read_alike(
+        stream in answers(),
+        chunks in prop::collection::vec(1000_usize..70_000, 1..6),
+    ) {
+        let mut framer = LineFramer::new(1 << 20).checking();
+        let (mut rest, mut sizes) = (&stream[..], chunks.iter().cycle());
+        let mut lines = Vec::new();
+        while !rest.is_empty() {
+            let (chunk, more) = rest.split_at(rest.len().min(*sizes.next().unwrap()));
+            framer.room().extend_from_slice(chunk);
+            rest = more;
+            while let Some(line) = framer.next_line() {
+                if let Line::Complete(text) = &line {
+                    let read = parse_checked(text, framer.checked());
+                    prop_assert_eq!(read, parse_on_one_line(text));
+                }
+                lines.push(comparable(line, 1 << 20));
+            }
+        }
+        prop_assert!(lines == expected(&stream, 1 << 20));
+    }
+}
+
+#[test]
+fn a_long_text_is_checked_while_it_arrives() {
+    let mut framer = LineFramer::new(1 << 20).checking();
+    let line = format!("[\"{}\"]\n", "0123456789".repeat(10_000));
+    for chunk in line.as_bytes().chunks(8 * 1024) {
+        assert_eq!(framer.next_line(), None);
+        assert_eq!(framer.checked(), None);
+        framer.room().extend_from_slice(chunk);
+    }
+    assert!(matches!(framer.next_line(), Some(Line::Complete(_))));
+    assert!(framer.checked().is_some());
+    framer.room().extend_from_slice(b"[\"short\"]\n");
+    assert!(matches!(framer.next_line(), Some(Line::Complete(_))));
+    assert_eq!(framer.checked(), None);
 }
 
 #[test]

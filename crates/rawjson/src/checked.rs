@@ -1,0 +1,68 @@
+//! The check of a long string while its text still arrives, so that each byte is looked at once, and while it is in the
+//! processor's cache.
+
+use crate::{
+    blocks::{LONG, LongBlock},
+    scan::{Flaws, Scanner},
+    string::LongString,
+};
+
+/// What an escape at the end of a block has behind it at most: `\ud83d\ude00` from the second byte on.
+const LOOKAHEAD: usize = 16;
+
+/// The part of a long string that was checked before the rest of its text was there. A [`Scanner`] of the whole text
+/// continues behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckedPart {
+    /// Where the scan of the long string begins.
+    pub(crate) start: usize,
+    /// The end of the last block that was checked. The string does not end before it.
+    pub(crate) end: usize,
+    pub(crate) string: LongString,
+    /// False if the block at `end` has the end of the string, a control character or a fault.
+    is_open: bool,
+    pub(crate) special: bool,
+    pub(crate) flaws: Flaws,
+    pub(crate) high: u32,
+}
+
+impl CheckedPart {
+    /// Finds the long string that the beginning of a text is cut in.
+    pub fn begin(text: &[u8]) -> Option<Self> {
+        let mut scanner = Scanner::new(text);
+        let at = scanner.blanks(0);
+        scanner.value(at, 0).err()?;
+        let start = scanner.unfinished?;
+        // Nearer to the end, a scan of the whole text may enter the string at another byte.
+        (start + LONG <= text.len()).then(|| Self {
+            start,
+            end: start,
+            string: LongString::default(),
+            is_open: true,
+            special: false,
+            flaws: Flaws::default(),
+            high: 0,
+        })
+    }
+
+    /// Checks the blocks that have arrived since, of a text that begins as before. Returns the position before which there
+    /// is neither the end of the string nor a control character.
+    pub fn extend(&mut self, text: &[u8]) -> usize {
+        let mut scanner = Scanner::new(text);
+        while self.is_open && self.end + LONG + LOOKAHEAD <= text.len() {
+            let mut string = self.string;
+            let block = LongBlock::at(text, self.end);
+            let passed = block.map(|block| string.pass(&mut scanner, self.end, block));
+            self.is_open = matches!(passed, Some(Ok(None))) && !scanner.flaws.raw_control;
+            if self.is_open {
+                self.string = string;
+                self.end += LONG;
+            }
+        }
+        // The block of a control character is scanned again, and may even be behind the end of the line.
+        self.flaws.lone_surrogate |= scanner.flaws.lone_surrogate;
+        self.special |= scanner.special;
+        self.high |= scanner.high;
+        self.end
+    }
+}
