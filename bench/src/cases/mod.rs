@@ -118,14 +118,10 @@ impl Run {
         self.pairs.iter().chain(&self.http_pairs).chain(calls)
     }
 
-    /// Returns the targets that are measured with every kind of text: the plain era pairs, and peers.
+    /// Returns the targets that are measured with every kind of text: the plain era pairs, and peers with the workbench
+    /// beside them.
     pub fn text_targets(&self) -> Vec<Target> {
-        let pairs = self.pairs.iter().filter(|it| it.is_plain());
-        let beside = self
-            .targets
-            .iter()
-            .filter(|it| it.is_baseline() || it.package().is_some());
-        pairs.chain(beside).copied().collect()
+        text_targets(&self.pairs, &self.targets)
     }
 
     fn is_late(&self) -> bool {
@@ -169,5 +165,49 @@ impl Run {
                 None
             }
         }
+    }
+}
+
+/// Returns the plain pairs and the plain other targets. Baselines alone say nothing. Without peers the workbench beside
+/// them is measured only if no pair is: it would be a pair again.
+fn text_targets(pairs: &[Target], beside: &[Target]) -> Vec<Target> {
+    let plain = |targets: &[Target]| -> Vec<Target> {
+        let targets = targets.iter().filter(|it| it.is_plain());
+        targets.copied().collect()
+    };
+    let (mut measured, beside) = (plain(pairs), plain(beside));
+    if measured.iter().all(Target::is_baseline) {
+        measured.clear();
+    }
+    let has_peers = beside.iter().any(|it| it.package().is_some());
+    if has_peers || measured.is_empty() {
+        measured.extend(beside);
+    }
+    measured
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{pairs, peers::PEERS};
+
+    #[test]
+    fn texts_are_measured_with_what_was_asked_for() {
+        let [direct, relay, workbench, native] = Target::OWN;
+        let own = [direct, relay, workbench, native];
+        let peer = Target::peer(&PEERS[0]);
+        let names = |pairs: &[Target], beside: &[Target]| {
+            let targets = text_targets(pairs, beside);
+            targets.iter().map(Target::name).collect::<Vec<_>>()
+        };
+        let plain_pairs = names(&pairs::STDIO, &[]);
+        assert_eq!(plain_pairs.len(), 8, "four pairs and their baselines");
+        assert_eq!(names(&pairs::STDIO, &own), plain_pairs);
+        let beside = ["direct", "relay", "workbench", peer.name()];
+        let compared = [direct, relay, workbench, native, peer];
+        let all = [&plain_pairs[..], &beside].concat();
+        assert_eq!(names(&pairs::STDIO, &compared), all);
+        assert_eq!(names(&pairs::STDIO[..4], &compared), beside);
+        assert_eq!(names(&pairs::STDIO[..4], &own), beside[..3]);
     }
 }
