@@ -57,6 +57,8 @@ pub struct LineFramer {
     /// The memory of the last huge line, for the next large one. Memory that is new costs more than the text in it: each
     /// of its pages is a fault. Growing again would leave holes besides.
     kept: BytesMut,
+    /// True if the buffer has had a huge line.
+    was_huge: bool,
     /// The bytes at the start of the buffer that are known to hold no newline.
     searched: usize,
     check: Check,
@@ -76,6 +78,7 @@ impl LineFramer {
         Self {
             buffer: BytesMut::new(),
             kept: BytesMut::new(),
+            was_huge: false,
             searched: 0,
             check: Check::Off,
             checked: None,
@@ -98,9 +101,9 @@ impl LineFramer {
     /// Returns the buffer to read into, with room.
     pub fn room(&mut self) -> &mut BytesMut {
         // Otherwise one huge line would cost its memory for the rest of the connection.
-        if self.buffer.is_empty() && self.buffer.capacity() > LARGE_READ {
+        if self.buffer.is_empty() && (self.was_huge || self.buffer.capacity() > LARGE_READ) {
             let last = mem::take(&mut self.buffer);
-            if last.capacity() > HUGE_LINE {
+            if mem::take(&mut self.was_huge) {
                 self.kept = last;
             }
         }
@@ -166,6 +169,7 @@ impl LineFramer {
                 // The newline stays: it ends the line on the next call.
                 return Some(self.begin_skipping(end));
             }
+            self.was_huge |= end > HUGE_LINE;
             let mut line = self.buffer.split_to(end + 1).freeze();
             line.truncate(end);
             // Blank lines are skipped, so the loop goes on until a line counts or the buffer is used up.
