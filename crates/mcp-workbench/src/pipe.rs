@@ -17,6 +17,22 @@ use crate::wire::{FrameTicket, Line, LineFramer, MAX_FRAME_BYTES, Outbox, Outgoi
 /// The maximum number of slices in one write. A long body with the text around it takes three.
 pub(crate) const SLICES_PER_WRITE: usize = 16;
 
+/// The size of a wide pipe. Linux bounds the pages in all pipes of a user: most pipes keep the usual size, and none gets
+/// more than four times that.
+#[cfg(target_os = "linux")]
+pub(crate) const WIDE_PIPE: usize = 256 * 1024;
+
+/// Widens a pipe, so that the processes at its ends take turns less often while a large message passes. Where that is
+/// refused, the pipe stays as it is.
+#[cfg(target_os = "linux")]
+pub(crate) fn widen(pipe: impl std::os::fd::AsFd) {
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, WIDE_PIPE);
+}
+
+/// Leaves a pipe as it is: only Linux can widen it.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn widen<P>(_pipe: &P) {}
+
 /// How long the memory of a huge line is kept for the next one.
 const KEEP_TIME: Duration = Duration::from_secs(1);
 

@@ -76,17 +76,75 @@ pub(crate) fn can_be_passed() -> bool {
 #[cfg(unix)]
 mod unix {
     use std::{
+        io::IoSlice,
         os::{
             fd::{AsFd, AsRawFd},
             unix::net::UnixStream,
         },
         path::PathBuf,
+        pin::Pin,
+        task::{Context, Poll, ready},
     };
 
     use rustix::fs::{FileType, fstat};
-    use tokio::net::unix::pipe;
+    use tokio::{io::AsyncWrite, net::unix::pipe};
 
     use super::{ClientStream, Input, Output, io};
+    use crate::pipe::widen;
+
+    /// The pipe to a client, which becomes wider when it is full.
+    struct ClientPipe {
+        pipe: pipe::Sender,
+        /// True if widening was tried.
+        is_wide: bool,
+    }
+
+    impl ClientPipe {
+        fn new(pipe: pipe::Sender) -> Self {
+            Self {
+                pipe,
+                is_wide: false,
+            }
+        }
+    }
+
+    impl AsyncWrite for ClientPipe {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            self.poll_write_vectored(context, &[IoSlice::new(bytes)])
+        }
+
+        fn poll_write_vectored(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+            slices: &[IoSlice<'_>],
+        ) -> Poll<io::Result<usize>> {
+            let written = ready!(Pin::new(&mut self.pipe).poll_write_vectored(context, slices))?;
+            if !self.is_wide && written < slices.iter().map(|slice| slice.len()).sum() {
+                self.is_wide = true;
+                widen(&self.pipe);
+            }
+            Poll::Ready(Ok(written))
+        }
+
+        fn is_write_vectored(&self) -> bool {
+            true
+        }
+
+        fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Pin::new(&mut self.pipe).poll_flush(context)
+        }
+
+        fn poll_shutdown(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+        ) -> Poll<io::Result<()>> {
+            Pin::new(&mut self.pipe).poll_shutdown(context)
+        }
+    }
 
     pub(super) fn is_stream(stream: &impl AsFd) -> bool {
         matches!(kind(stream), Some(FileType::Fifo | FileType::Socket))
@@ -102,7 +160,7 @@ mod unix {
 
     pub(super) fn output(stdout: &impl AsFd) -> Option<Output> {
         match kind(stdout)? {
-            FileType::Fifo => Some(Box::new(sender(stdout)?)),
+            FileType::Fifo => Some(Box::new(ClientPipe::new(sender(stdout)?))),
             FileType::Socket => Some(Box::new(socket(stdout).ok()?)),
             _ => None,
         }
@@ -172,5 +230,32 @@ mod unix {
         let socket = UnixStream::from(stream.as_fd().try_clone_to_owned()?);
         socket.set_nonblocking(true)?;
         tokio::net::UnixStream::from_std(socket)
+    }
+
+    #[cfg(all(test, target_os = "linux"))]
+    mod tests {
+        use rustix::pipe::fcntl_getpipe_size;
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+        use super::*;
+        use crate::pipe::WIDE_PIPE;
+
+        #[tokio::test]
+        async fn the_pipe_to_a_client_becomes_wider_when_it_is_full() {
+            let (sender, mut receiver) = pipe::pipe().unwrap();
+            let mut output = ClientPipe::new(sender);
+            output.write_all(&[b'x'; 60 * 1024]).await.unwrap();
+            assert_eq!(fcntl_getpipe_size(&output.pipe).unwrap(), 64 * 1024);
+            // Nobody reads: all of it fits only into a wide pipe.
+            output.write_all(&[b'y'; 100 * 1024]).await.unwrap();
+            assert_eq!(fcntl_getpipe_size(&output.pipe).unwrap(), WIDE_PIPE);
+            drop(output);
+            let mut read = Vec::new();
+            receiver.read_to_end(&mut read).await.unwrap();
+            assert_eq!(
+                read,
+                [vec![b'x'; 60 * 1024], vec![b'y'; 100 * 1024]].concat()
+            );
+        }
     }
 }

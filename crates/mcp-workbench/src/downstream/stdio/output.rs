@@ -1,5 +1,4 @@
-//! The output of a server. Its pipe becomes wider when the server fills it, so that the two processes take turns less
-//! often while a large result passes.
+//! The output of a server, whose pipe becomes wider when the server fills it.
 
 use std::{
     io,
@@ -12,12 +11,10 @@ use tokio::{
     process::ChildStdout,
 };
 
+use crate::pipe::widen;
+
 /// What a pipe of the usual size has in it at least when it is full. It holds sixteen pages, and one may be used in part.
 const FULL_PIPE: usize = 60 * 1024;
-/// The size of a wide pipe. Linux bounds the pages in all pipes of a user: most servers stay with the usual size, and none
-/// takes more than four times that.
-#[cfg(target_os = "linux")]
-const WIDE_PIPE: usize = 256 * 1024;
 
 pub(super) struct ServerOutput {
     pipe: ChildStdout,
@@ -32,13 +29,6 @@ impl ServerOutput {
             is_wide: false,
         }
     }
-
-    /// Widens the pipe. Where that is refused, it stays as it is.
-    fn widen(&mut self) {
-        self.is_wide = true;
-        #[cfg(target_os = "linux")]
-        let _ = rustix::pipe::fcntl_setpipe_size(&self.pipe, WIDE_PIPE);
-    }
 }
 
 impl AsyncRead for ServerOutput {
@@ -50,7 +40,8 @@ impl AsyncRead for ServerOutput {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.pipe).poll_read(context, buffer))?;
         if !self.is_wide && buffer.filled().len() - before >= FULL_PIPE {
-            self.widen();
+            self.is_wide = true;
+            widen(&self.pipe);
         }
         Poll::Ready(Ok(()))
     }
@@ -64,6 +55,7 @@ mod tests {
     use tokio::io::AsyncReadExt;
 
     use super::*;
+    use crate::pipe::WIDE_PIPE;
 
     /// Returns the size of the pipe of a process after its output has been read.
     async fn size_after(bytes: usize) -> usize {
