@@ -90,9 +90,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Reads some bytes. Frees the memory of a huge line if no other follows soon. Cancel-safe.
     async fn read(&mut self) -> io::Result<usize> {
         self.framer.room();
-        if !self.framer.keeps_memory() {
-            self.release_at = None;
-        } else {
+        if self.framer.keeps_memory() {
             let soon = || Instant::now() + KEEP_TIME;
             let release_at = *self.release_at.get_or_insert_with(soon);
             let reading = self.pipe.read_buf(self.framer.room());
@@ -101,6 +99,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             }
             self.framer.release_memory();
         }
+        self.release_at = None;
         self.pipe.read_buf(self.framer.room()).await
     }
 

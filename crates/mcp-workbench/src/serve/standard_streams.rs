@@ -232,7 +232,8 @@ mod unix {
         tokio::net::UnixStream::from_std(socket)
     }
 
-    #[cfg(all(test, target_os = "linux"))]
+    #[cfg(test)]
+    #[cfg(target_os = "linux")]
     mod tests {
         use rustix::pipe::fcntl_getpipe_size;
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -244,18 +245,16 @@ mod unix {
         async fn the_pipe_to_a_client_becomes_wider_when_it_is_full() {
             let (sender, mut receiver) = pipe::pipe().unwrap();
             let mut output = ClientPipe::new(sender);
-            output.write_all(&[b'x'; 60 * 1024]).await.unwrap();
+            let (few, many) = (vec![b'x'; 60 * 1024], vec![b'y'; 100 * 1024]);
+            output.write_all(&few).await.unwrap();
             assert_eq!(fcntl_getpipe_size(&output.pipe).unwrap(), 64 * 1024);
             // Nobody reads: all of it fits only into a wide pipe.
-            output.write_all(&[b'y'; 100 * 1024]).await.unwrap();
+            output.write_all(&many).await.unwrap();
             assert_eq!(fcntl_getpipe_size(&output.pipe).unwrap(), WIDE_PIPE);
             drop(output);
             let mut read = Vec::new();
             receiver.read_to_end(&mut read).await.unwrap();
-            assert_eq!(
-                read,
-                [vec![b'x'; 60 * 1024], vec![b'y'; 100 * 1024]].concat()
-            );
+            assert_eq!(read, [few, many].concat());
         }
     }
 }

@@ -47,7 +47,8 @@ impl AsyncRead for ServerOutput {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::process::{Command, Stdio};
 
