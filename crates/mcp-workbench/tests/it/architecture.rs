@@ -99,7 +99,7 @@ const PRIVILEGES: &[Privilege] = &[
         texts: &["process::Command"],
         allowed: &[
             "downstream/process/",
-            "downstream/stdio.rs",
+            "downstream/stdio",
             "cli/oauth/browser.rs",
             "cli/ui/commands.rs",
             "host/launch.rs",
