@@ -64,17 +64,21 @@ pub(super) fn run(
     let rule = PermissionRule::new(&rule).map_err(|_| Overruled(tool.clone()))?;
     // Tried before it is written: if another rule wins, the new one would change nothing.
     let allowed = permissions.allow.get_or_insert_default();
-    if !allowed.iter().any(|it| it.written() == rule.written()) {
+    let is_new = !allowed.iter().any(|it| it.written() == rule.written());
+    if is_new {
         allowed.push(rule);
     }
     if !matches!(verdict_by_name(&permissions, tool), Some(Verdict::Allow)) {
         return Err(Overruled(tool.clone()).into());
     }
-    let allowed = permissions.allow.iter().flatten();
-    let rules: Vec<String> = allowed.map(|it| it.written().to_owned()).collect();
     let mut editing = Editing::open(config, environment)?;
-    let set = editing.text.set_allowed(toolbox, server, &rules);
-    set.map_err(|error| editing.refused(error))?;
+    // The same rules written again could still change the layout of the file.
+    if is_new {
+        let allowed = permissions.allow.iter().flatten();
+        let rules: Vec<String> = allowed.map(|it| it.written().to_owned()).collect();
+        let set = editing.text.set_allowed(toolbox, server, &rules);
+        set.map_err(|error| editing.refused(error))?;
+    }
     let what = format!(
         "the tool `{}` of the server `{}`",
         visible(tool),
