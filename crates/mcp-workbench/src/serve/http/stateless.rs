@@ -34,6 +34,7 @@ use super::{
 };
 use crate::{
     call::Principal,
+    config::MetaTool,
     era::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION},
     serve::{ServeContext, batch::ReplyPlace, connection::Connection, output::ClientOutput},
     sync::lock,
@@ -172,6 +173,9 @@ fn check(
 fn input_schema(workbench: &Workbench, name: &str) -> Option<RawJson> {
     let definition = match workbench.native() {
         Some(native) => native.shown_tool(name),
+        // Most calls are of meta-tools, and no server's tool is registered under their names. Without this each would
+        // go through all open servers.
+        None if MetaTool::named(name).is_some_and(|it| workbench.has(it)) => None,
         None => workbench.registered_tool(name),
     };
     definition?.member("inputSchema")
