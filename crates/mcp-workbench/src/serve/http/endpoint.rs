@@ -19,7 +19,7 @@ use super::{
     owners::{Forwarder, Posting, about, asked_elsewhere, forward_to, parked_elsewhere},
     quotas::{Exceeded, InFlight, Quotas, take_shared},
     refusal::Refusal,
-    request_body,
+    request_body::{self, RequestBody},
     response::{self, Response, empty},
     sealed_session::SealedSession,
     sessions::{Session, Sessions},
@@ -228,8 +228,10 @@ async fn take_post(
     let revision = headers::named_revision(headers);
     // Before the body is read, so that a request to an unknown session costs no memory.
     let session = find_posted(endpoint, caller, revision)?;
-    let body = request_body::read(headers, body, &endpoint.body_room, &caller.waits.body).await?;
-    let body = body.bytes.clone();
+    let RequestBody {
+        bytes: body,
+        room: _room,
+    } = request_body::read(headers, body, &endpoint.body_room, &caller.waits.body).await?;
     forward::check_body(endpoint.replica.sealer(), headers, &body)?;
     let size = body.len();
     let posted = Posted::of(&body, session.as_deref())?;

@@ -26,7 +26,7 @@ const PERMIT_BYTES: usize = 1024 * 1024;
 /// A body that was read, and its share of the bytes that all bodies may have.
 pub(super) struct RequestBody {
     pub(super) bytes: Bytes,
-    _room: Vec<OwnedSemaphorePermit>,
+    pub(super) room: Vec<OwnedSemaphorePermit>,
 }
 
 /// Reads a body. `room` holds a permit for every MiB of all bodies.
@@ -49,7 +49,7 @@ pub(super) async fn read(
             // The whole body arrived at once, so it needs no permits.
             return Ok(RequestBody {
                 bytes: own(data),
-                _room: permits,
+                room: permits,
             });
         }
         if bytes.len() + data.len() > MAX_FRAME_BYTES {
@@ -65,7 +65,7 @@ pub(super) async fn read(
     }
     Ok(RequestBody {
         bytes: bytes.freeze(),
-        _room: permits,
+        room: permits,
     })
 }
 
