@@ -21,6 +21,30 @@ pub(crate) fn plain_length(bytes: &[u8]) -> usize {
     at + rest.iter().position(is_special).unwrap_or(rest.len())
 }
 
+/// Returns the length of the plain text in front, in whole long blocks: there is no quote, backslash or control character
+/// in it. Also returns a number that is not 0 if a byte of it is not ASCII. One mask per block is enough here.
+#[inline(never)]
+pub(crate) fn plain_blocks(bytes: &[u8]) -> (usize, u32) {
+    let (blocks, _) = bytes.as_chunks::<LONG>();
+    let mut high = u8x16::splat(0);
+    let mut length = 0;
+    for block in blocks {
+        let mut special_bytes = u8x16::splat(0);
+        let mut joined = high;
+        for vector in block.as_chunks().0 {
+            let vector = u8x16::new(*vector);
+            special_bytes |= special(vector);
+            joined |= vector;
+        }
+        if special_bytes.to_bitmask() != 0 {
+            break;
+        }
+        high = joined;
+        length += LONG;
+    }
+    (length, high.to_bitmask())
+}
+
 /// A block for short strings.
 pub(crate) struct ShortBlock {
     /// Set for quotes, backslashes and control characters.
@@ -57,7 +81,7 @@ impl ShortBlock {
     fn of(bytes: &[u8; SHORT]) -> Self {
         let block = u8x16::new(*bytes);
         Self {
-            special: (equal(block, b'"') | equal(block, b'\\') | control(block)).to_bitmask(),
+            special: special(block).to_bitmask(),
             // The highest bit of each byte, which is set exactly if the byte is not ASCII.
             high: block.to_bitmask(),
         }
@@ -136,6 +160,12 @@ impl<'a> LongBlock<'a> {
 #[inline]
 fn equal(vector: u8x16, byte: u8) -> u8x16 {
     vector.simd_eq(u8x16::splat(byte))
+}
+
+/// Returns the quotes, backslashes and control characters.
+#[inline]
+fn special(vector: u8x16) -> u8x16 {
+    equal(vector, b'"') | equal(vector, b'\\') | control(vector)
 }
 
 #[inline]

@@ -56,7 +56,7 @@ impl CheckedPart {
             self.is_open = matches!(passed, Some(Ok(None))) && !scanner.flaws.raw_control;
             if self.is_open {
                 self.string = string;
-                self.end += LONG;
+                self.end = string.skip_plain(&mut scanner, self.end + LONG);
             }
         }
         // The block of a control character is scanned again, and may even be behind the end of the line.

@@ -2,9 +2,13 @@
 //! whether it has an escape or twenty.
 
 use crate::{
-    blocks::{LONG, LongBlock},
+    blocks::{LONG, LongBlock, plain_blocks},
     scan::{ScanFault, Scanner, hex4, low_surrogate_follows},
 };
+
+/// After so many plain blocks more are looked for. Text with an escape in each line has few in a row, and a block that is
+/// not plain is read twice.
+const PLAIN_BLOCKS: u32 = 2;
 
 /// The state between two blocks of a string.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -13,6 +17,8 @@ pub(crate) struct LongString {
     carry: u64,
     /// The position of the `u` of the low surrogate that belongs to the last high one.
     low_surrogate: usize,
+    /// The number of plain blocks in a row: without quote, backslash and control character.
+    plain_blocks: u32,
 }
 
 impl LongString {
@@ -43,10 +49,22 @@ impl LongString {
             if let Some(end) = self.pass(scanner, at, block)? {
                 return Ok(end);
             }
-            at += LONG;
+            at = self.skip_plain(scanner, at + LONG);
         }
         scanner.unfinished = Some(start);
         Err(ScanFault::syntax(bytes.len()))
+    }
+
+    /// Skips the plain text at `at`, if the blocks before it were plain. Returns its end.
+    #[inline]
+    pub(crate) fn skip_plain(&self, scanner: &mut Scanner<'_>, at: usize) -> usize {
+        if self.plain_blocks < PLAIN_BLOCKS {
+            return at;
+        }
+        let rest = scanner.bytes().get(at..).unwrap_or_default();
+        let (length, high) = plain_blocks(rest);
+        scanner.high |= high;
+        at + length
     }
 
     /// Skips a block. Returns the end of the string if it is in the block.
@@ -61,6 +79,8 @@ impl LongString {
         let quotes = block.positions(b'"');
         let backslashes = block.positions(b'\\');
         let controls = block.controls();
+        let is_plain = quotes | backslashes | controls | self.carry == 0;
+        self.plain_blocks = if is_plain { self.plain_blocks + 1 } else { 0 };
         let mut escaped = 0;
         if backslashes | self.carry != 0 {
             escaped = self.escaped(backslashes);

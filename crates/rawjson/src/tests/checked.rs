@@ -31,7 +31,8 @@ fn arrived(text: &[u8], cuts: &[usize]) -> Option<CheckedPart> {
 
 /// Texts of a string in an array, of pieces that matter in strings.
 fn texts() -> impl Strategy<Value = Vec<u8>> {
-    let pieces: [&[u8]; 16] = [
+    let pieces: [&[u8]; 17] = [
+        &[b'x'; 450],
         b"abcdefgh",
         b"abcdefghijklmnopqrstuvwxyz0123456789",
         "äöü€🚀".as_bytes(),
@@ -49,11 +50,11 @@ fn texts() -> impl Strategy<Value = Vec<u8>> {
         b"\",\"",
         b"\\x",
     ];
-    let common = prop::sample::select(pieces[..9].to_vec());
+    let common = prop::sample::select(pieces[..10].to_vec());
     let any = prop::sample::select(pieces.to_vec());
     let piece = prop_oneof![40 => common, 1 => any];
     (
-        prop::collection::vec(piece, 0..120),
+        prop::collection::vec(piece, 0..80),
         prop::sample::select(vec!["[\"", "{\"a\":1,\"text\":\"", "\"", "[1,2"]),
         prop::sample::select(vec!["\"]", "\"}", "\"", "", "\"] x"]),
     )

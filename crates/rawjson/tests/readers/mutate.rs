@@ -88,9 +88,9 @@ pub(crate) fn mutated(numbers: &mut Numbers, text: &mut Vec<u8>) {
                 text.drain(at..end);
             }
             4 if at < text.len() => text[at] = u8::try_from(numbers.below(256)).unwrap_or_default(),
-            // Moves what follows to other places of their blocks.
+            // Moves what follows to other places of their blocks, and makes strings of many plain blocks.
             5 => {
-                let moved = numbers.below(70);
+                let moved = numbers.below(600);
                 text.splice(at..at, std::iter::repeat_n(b'x', moved));
             }
             6 => {
