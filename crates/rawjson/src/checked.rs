@@ -49,16 +49,24 @@ impl CheckedPart {
     /// is neither the end of the string nor a control character.
     pub fn extend(&mut self, text: &[u8]) -> usize {
         let mut scanner = Scanner::new(text);
-        while self.is_open && self.end + LONG + LOOKAHEAD <= text.len() {
-            let mut string = self.string;
-            let block = LongBlock::at(text, self.end);
-            let passed = block.map(|block| string.pass(&mut scanner, self.end, block));
-            self.is_open = matches!(passed, Some(Ok(None))) && !scanner.flaws.raw_control;
-            if self.is_open {
-                self.string = string;
-                self.end = string.skip_plain(&mut scanner, self.end + LONG);
+        // In locals, because in memory each block would wait for the store of the one before.
+        let (mut string, mut end) = (self.string, self.end);
+        while self.is_open && end + LONG + LOOKAHEAD <= text.len() {
+            let Some(block) = LongBlock::at(text, end) else {
+                break;
+            };
+            let before = string;
+            match string.pass(&mut scanner, end, block) {
+                Ok(None) if !scanner.flaws.raw_control => {
+                    end = string.skip_plain(&mut scanner, end + LONG);
+                }
+                _ => {
+                    string = before;
+                    self.is_open = false;
+                }
             }
         }
+        (self.string, self.end) = (string, end);
         // The block of a control character is scanned again, and may even be behind the end of the line.
         self.flaws.lone_surrogate |= scanner.flaws.lone_surrogate;
         self.special |= scanner.special;
