@@ -27,7 +27,6 @@ pub(super) struct SwitchArguments {
 /// The direction of a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Switch {
-    /// The server is used.
     On,
     /// The server is ignored, as if it were not configured.
     Off,

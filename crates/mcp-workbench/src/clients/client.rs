@@ -149,9 +149,7 @@ pub struct Spelling {
 /// The keys of program and arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandSpelling {
-    /// `command` and `args`.
     CommandAndArgs,
-    /// `cmd` and `args`.
     CmdAndArgs,
     /// `command` is a list of both.
     Line,

@@ -31,7 +31,6 @@ pub struct ConfiguredClient {
 /// The budget of a client for results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientBudget {
-    /// That of each server.
     OfServers,
     /// Its own; `None` if results are sent whole.
     Own(Option<usize>),

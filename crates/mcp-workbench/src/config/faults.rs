@@ -45,7 +45,6 @@ pub enum KeyFault {
     Unknown {
         key: String,
         scope: KeyScope,
-        /// A similar known key.
         near: Option<&'static str>,
     },
     /// The object has a duplicate key.
@@ -104,7 +103,6 @@ pub enum ValueFault {
     UnknownWord {
         found: String,
         known: &'static [&'static str],
-        /// A similar known word.
         near: Option<&'static str>,
     },
     /// A word that is reserved for a later version.
@@ -116,11 +114,7 @@ pub enum ValueFault {
     },
     /// A toolbox that is not in the file.
     #[error("there is no toolbox `{found}`")]
-    UnknownToolbox {
-        found: String,
-        /// A similar toolbox.
-        near: Option<String>,
-    },
+    UnknownToolbox { found: String, near: Option<String> },
     /// A duplicate word in a list.
     #[error("duplicate entry `{word}`")]
     Repeated { word: String },

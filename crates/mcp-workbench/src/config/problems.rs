@@ -26,7 +26,6 @@ pub enum Named {
     Server,
     /// A variable in `env`.
     Variable,
-    /// A header in `headers`.
     Header,
     /// A tool in `resultSelect`.
     Tool,
@@ -60,7 +59,6 @@ pub struct SourceLocation {
 /// remedy on a line of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The file, for messages.
     pub file: Arc<Path>,
     pub place: SourceLocation,
     pub fault: Fault,

@@ -35,7 +35,6 @@ pub(crate) enum NotShared {
     Arguments,
     /// The working directory differs.
     Folder,
-    /// These variables differ.
     Variables(Vec<String>),
     /// The URL, a header or the account differs.
     Endpoint,

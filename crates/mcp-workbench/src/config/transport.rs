@@ -20,7 +20,6 @@ pub(super) enum TransportKind {
 pub(super) struct Hints<'a> {
     /// `type`.
     pub(super) kind: Option<&'a str>,
-    /// `transport`.
     pub(super) transport: Option<&'a str>,
     pub(super) has_command: bool,
     pub(super) has_url: bool,

@@ -16,7 +16,6 @@ use crate::{
 
 const MAX_CHARACTERS: usize = 500;
 
-/// Something that happened.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Note {
     time: String,

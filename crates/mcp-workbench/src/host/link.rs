@@ -115,7 +115,6 @@ pub(crate) struct PageAddress {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "camelCase")]
 pub(crate) enum HostAnswer {
-    /// The client is served.
     Attached,
     /// The host will not do it.
     Refused {

@@ -14,7 +14,6 @@ pub(super) const LAYOUT: u32 = 1;
 /// The content of a lock file: servers by toolbox and name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lock {
-    /// The policy from `"pin"`.
     pub policy: PinPolicy,
     pub(super) toolboxes: BTreeMap<String, BTreeMap<String, PinnedServer>>,
 }

@@ -19,10 +19,13 @@ pub(super) enum ParameterProblem {
         key: String,
         hint: Option<Cow<'static, str>>,
     },
-    /// A duplicate key.
-    Doubled { path: &'static str, key: String },
-    /// A missing required key.
-    Required { path: &'static str },
+    Doubled {
+        path: &'static str,
+        key: String,
+    },
+    Required {
+        path: &'static str,
+    },
     /// A value of the wrong type.
     Expected {
         path: &'static str,
@@ -30,7 +33,9 @@ pub(super) enum ParameterProblem {
         received: Kind,
     },
     /// A name that is empty or only white space.
-    Empty { path: &'static str },
+    Empty {
+        path: &'static str,
+    },
     /// A word that is not one of the allowed ones.
     UnknownWord {
         path: &'static str,

@@ -28,7 +28,6 @@ pub(crate) struct Metrics {
     counted: Mutex<Option<Arc<Counted>>>,
 }
 
-/// The metrics so far.
 #[derive(Default)]
 struct Counted {
     series: Mutex<BTreeMap<Series, Histogram>>,

@@ -132,7 +132,6 @@ pub(crate) struct ToolboxChanges {
     pub removed: Vec<ServerName>,
     /// True if the description or the order of the servers changed.
     pub is_redescribed: bool,
-    /// True if `connect` changed.
     pub has_new_connect: bool,
 }
 

@@ -81,7 +81,6 @@ pub(super) enum ArgumentInput {
         /// True if the object came from stdin.
         from_stdin: bool,
     },
-    /// Words, in their order.
     Words(Vec<Word>),
 }
 

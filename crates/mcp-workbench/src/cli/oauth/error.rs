@@ -20,11 +20,7 @@ pub(super) enum LoginError {
     Program(String),
     /// Its entry is not complete.
     #[error("{server} cannot be reached: {missing}\n  hint: set what is missing")]
-    Unset {
-        server: String,
-        /// The unset values.
-        missing: String,
-    },
+    Unset { server: String, missing: String },
     #[error(
         "{0} has no sign-in: its entry has an `Authorization` header, or a user in its address\n  \
          hint: remove that from the entry to sign in instead"
@@ -53,7 +49,6 @@ pub(super) enum LoginError {
         port: Option<u16>,
         error: io::Error,
     },
-    /// It did not work.
     #[error("{what} {server}: {error}{}", hint(.error))]
     Failed {
         /// The beginning of the message, up to the name of the server.

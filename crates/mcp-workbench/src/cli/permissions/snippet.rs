@@ -24,7 +24,6 @@ pub(super) struct WorkbenchEntry<'a> {
 pub(super) struct Snippet {
     /// A description, with the file it belongs to.
     pub(super) about: String,
-    /// The text to paste.
     pub(super) text: String,
 }
 

@@ -72,11 +72,8 @@ struct ListedTool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum PinState {
-    /// As pinned.
     Pinned,
-    /// Different from the pin.
     Changed,
-    /// Not pinned yet.
     New,
     /// Only in the lock file.
     Gone,

@@ -39,7 +39,6 @@ enum TrustCommand {
     Pin(pin::PinArguments),
 }
 
-/// Runs a subcommand.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &TrustArguments,

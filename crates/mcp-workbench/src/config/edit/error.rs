@@ -18,7 +18,6 @@ pub(crate) enum EditError {
     UnknownToolbox {
         /// The name that was given.
         name: String,
-        /// A similar toolbox.
         near: Option<String>,
         known: Vec<String>,
     },
@@ -30,7 +29,6 @@ pub(crate) enum EditError {
         toolbox: String,
         /// The name that was given.
         name: String,
-        /// A similar server.
         near: Option<String>,
         /// All servers of the toolbox.
         known: Vec<String>,

@@ -86,7 +86,6 @@ pub(crate) enum CallError {
         /// Says if the call reached the server.
         outcome: Outcome,
     },
-    /// The response violates JSON-RPC.
     #[error("the server's response must have either a result or an error, not both or neither")]
     InvalidAnswer,
     /// The `resultType` of the response is unknown, or required members are missing.

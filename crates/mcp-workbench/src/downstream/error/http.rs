@@ -55,7 +55,6 @@ pub(crate) enum HttpFault {
         content_type: Option<String>,
         /// The beginning of the body.
         excerpt: String,
-        /// The value of `Retry-After`.
         retry_after: Option<Duration>,
     },
     /// A redirect that is not followed.

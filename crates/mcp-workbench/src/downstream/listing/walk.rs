@@ -35,7 +35,6 @@ pub(crate) struct ListWalk {
 /// The next step after a page.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Request the next page.
     Next,
     /// The list is complete, or reading stopped.
     Done,

@@ -28,7 +28,6 @@ const MAX_MESSAGE_CHARACTERS: usize = 4000;
 /// The connection to a server during its start.
 pub(crate) struct Conversation<'a> {
     pub(crate) link: Link,
-    /// The first unused id.
     pub(crate) next_id: u64,
     /// The open questions of the server.
     pub(crate) asks: Asks,

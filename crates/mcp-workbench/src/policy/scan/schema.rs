@@ -196,7 +196,6 @@ impl<'a> PartNames<'a> {
         around.find(|node| *node == self.root || self.members.contains_key(&(*node, "$id")))
     }
 
-    /// Follows a JSON pointer.
     fn follow(&self, tree: &Tree, from: usize, pointer: &str) -> Option<usize> {
         let mut node = from;
         for step in pointer.split('/').skip(1) {

@@ -30,7 +30,6 @@ pub(super) struct ResponseBody {
 enum Content {
     /// Bytes that are all there.
     Parts(PartsBody),
-    /// A stream of events.
     Events(Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + Send>>),
 }
 

@@ -57,7 +57,6 @@ pub(super) enum Rank {
     Delivered,
     /// They were not read, and the session has more than its share.
     Surplus,
-    /// They were not read.
     Unread,
     /// Their request is still running.
     Running,

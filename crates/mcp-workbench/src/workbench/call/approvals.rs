@@ -70,7 +70,6 @@ impl Approvals {
         calls.map(|(id, (call, _))| (*id, call.clone())).collect()
     }
 
-    /// Decides about a call.
     pub(crate) fn decide(
         &self,
         id: u64,
