@@ -440,8 +440,8 @@ fn check_definition(definition: &RawJson) -> Result<ToolName, String> {
         .ok_or("the definition is not an object")?;
     // Clients differ in which of two members they read, so a model could see one that was not checked.
     let mut keys = HashSet::new();
-    if let Some(doubled) = members.iter().find(|member| !keys.insert(&member.key)) {
-        let key = shortened(&doubled.key);
+    if let Some(duplicate) = members.iter().find(|member| !keys.insert(&member.key)) {
+        let key = shortened(&duplicate.key);
         let key = visible(&key);
         return Err(format!("the definition has the duplicate key '{key}'"));
     }

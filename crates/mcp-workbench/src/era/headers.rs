@@ -83,7 +83,7 @@ pub(crate) enum MarkProblem {
     NoName,
     /// Two arguments use one header.
     #[error("x-mcp-header uses {0} for two arguments")]
-    Doubled(String),
+    Duplicate(String),
     /// The type of the argument cannot be written in a header.
     #[error("x-mcp-header is on an argument that is not a string, integer or boolean")]
     NotPlain,
@@ -101,7 +101,7 @@ impl ParameterHeader {
         let mut names = HashSet::new();
         for it in &found {
             if !names.insert(it.header.clone()) {
-                return Err(MarkProblem::Doubled(it.header.clone()));
+                return Err(MarkProblem::Duplicate(it.header.clone()));
             }
         }
         Ok(found)

@@ -65,7 +65,7 @@ pub(crate) enum MetaProblem {
     #[error("_meta: {0} must be {1}")]
     WrongType(&'static str, &'static str),
     #[error("_meta: {0} appears twice")]
-    Doubled(&'static str),
+    Duplicate(&'static str),
 }
 
 impl RequestMeta {
@@ -180,7 +180,7 @@ impl RequestMeta {
     pub(crate) fn take_modern(&mut self) -> Result<ModernMeta, MetaProblem> {
         // A duplicate progress token affects nothing but progress.
         if let Some(name) = self.duplicate.filter(|name| *name != "progressToken") {
-            return Err(MetaProblem::Doubled(name));
+            return Err(MetaProblem::Duplicate(name));
         }
         let version = self
             .version

@@ -36,7 +36,7 @@ pub enum LockFault {
     #[error("{} is invalid", visible(.0))]
     Value(String),
     #[error("duplicate key {}", visible(.0))]
-    Doubled(String),
+    Duplicate(String),
 }
 
 /// Returns a hint for a layout of a later version.
@@ -181,9 +181,9 @@ fn object(value: &RawJson, at: &str) -> Result<Vec<(String, RawJson)>, LockFault
         return Err(LockFault::Value(at.to_owned()));
     };
     let mut keys = HashSet::new();
-    let doubled = |member: &&Member<'_>| !keys.insert(member.key.to_string());
-    if let Some(member) = members.iter().find(doubled) {
-        return Err(LockFault::Doubled(format!("{at}.{}", member.key)));
+    let is_duplicate = |member: &&Member<'_>| !keys.insert(member.key.to_string());
+    if let Some(member) = members.iter().find(is_duplicate) {
+        return Err(LockFault::Duplicate(format!("{at}.{}", member.key)));
     }
     let members = members.into_iter();
     Ok(members

@@ -19,7 +19,7 @@ pub(super) enum ParameterProblem {
         key: String,
         hint: Option<Cow<'static, str>>,
     },
-    Doubled {
+    Duplicate {
         path: &'static str,
         key: String,
     },
@@ -92,7 +92,7 @@ impl fmt::Display for ParameterProblem {
                     None => Ok(()),
                 }
             }
-            Self::Doubled { path, key } => write!(f, "{}Duplicate key: '{key}'", lead(path)),
+            Self::Duplicate { path, key } => write!(f, "{}Duplicate key: '{key}'", lead(path)),
             Self::Required { path } => write!(f, "{path}: Required"),
             Self::Expected {
                 path,
@@ -187,12 +187,12 @@ impl ParameterReader {
         let mut others = HashSet::new();
         for member in members {
             let known = keys.iter().find(|key| key.name == member.key);
-            let is_doubled = match known {
+            let is_duplicate = match known {
                 Some(key) => found.iter().any(|(name, _)| *name == key.name),
                 None => !others.insert(member.key.clone()),
             };
             match known {
-                _ if is_doubled => problems.push(ParameterProblem::Doubled {
+                _ if is_duplicate => problems.push(ParameterProblem::Duplicate {
                     path,
                     key: member.key.into_owned(),
                 }),

@@ -107,7 +107,7 @@ pub enum MessageFault {
     #[error("a message must be an object, not {}", article(*.0))]
     NotAnObject(Kind),
     #[error("duplicate member in the envelope")]
-    DoubledMember,
+    DuplicateMember,
     #[error("\"jsonrpc\" is not \"2.0\"")]
     Version,
     /// The id is neither string nor number.
@@ -137,7 +137,7 @@ fn article(kind: Kind) -> String {
 pub(super) struct Envelope {
     /// Start and end of each member. A message is at most 16 MiB, and no member begins at 0.
     members: [(u32, u32); Slot::Error as usize + 1],
-    doubled: bool,
+    has_duplicates: bool,
     marks: ResultMarks,
 }
 
@@ -270,7 +270,7 @@ impl Envelope {
             if let Some(slot) = slot {
                 let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
                 // Readers differ in which of two members they use, so a duplicate is refused later, with the id if there is one.
-                envelope.doubled |= envelope.get(slot).is_some();
+                envelope.has_duplicates |= envelope.get(slot).is_some();
                 envelope.members[slot as usize] = (offset(at), offset(end));
             }
             Ok(end)
@@ -320,8 +320,8 @@ impl Envelope {
         let text = |slot| self.get(slot).map(|span| &frame[span]);
         let has = |slot| self.get(slot).is_some();
         // First, because every other check sees only one of the duplicates.
-        if self.doubled {
-            return Err(MessageFault::DoubledMember);
+        if self.has_duplicates {
+            return Err(MessageFault::DuplicateMember);
         }
         if text(Slot::Jsonrpc) != Some(br#""2.0""#) {
             return Err(MessageFault::Version);

@@ -90,7 +90,7 @@ fn marks_that_cannot_be_followed_are_refused() {
         ),
         (
             r#"{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}"#,
-            MarkProblem::Doubled("mcp-param-a".to_owned()),
+            MarkProblem::Duplicate("mcp-param-a".to_owned()),
         ),
     ] {
         assert_eq!(

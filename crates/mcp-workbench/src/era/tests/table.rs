@@ -242,7 +242,7 @@ fn a_modern_request_without_client_info_is_refused() {
         ),
         (
             format!(r#"{{"{VERSION}":"v","{VERSION}":"w"}}"#),
-            MetaProblem::Doubled(VERSION),
+            MetaProblem::Duplicate(VERSION),
         ),
     ] {
         assert_eq!(

@@ -22,7 +22,7 @@ pub(super) enum Disagreement {
     #[error("Header mismatch: {0} is required")]
     Missing(String),
     #[error("Header mismatch: {0} appears more than once")]
-    Doubled(String),
+    Duplicate(String),
     /// The value of a header is malformed.
     #[error("Header mismatch: {0} has an invalid value")]
     Unreadable(String),
@@ -43,7 +43,7 @@ pub(super) enum Disagreement {
 impl Disagreement {
     fn code(&self) -> i64 {
         match self {
-            Self::Missing(_) | Self::Doubled(_) | Self::Unreadable(_) | Self::Contradicts(_) => {
+            Self::Missing(_) | Self::Duplicate(_) | Self::Unreadable(_) | Self::Contradicts(_) => {
                 HEADER_MISMATCH
             }
             Self::Version(_) => UNSUPPORTED_VERSION,
@@ -192,7 +192,7 @@ fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Disag
         return Ok(None);
     };
     if values.next().is_some() {
-        return Err(Disagreement::Doubled(name.to_owned()));
+        return Err(Disagreement::Duplicate(name.to_owned()));
     }
     let value = value
         .to_str()

@@ -183,7 +183,7 @@ fn marked_arguments_must_match_their_headers() {
     );
     let missing = |name: &str| Err(Disagreement::Missing(format!("mcp-param-{name}")));
     let wrong = |name: &str| Err(Disagreement::Contradicts(format!("mcp-param-{name}")));
-    let doubled = |name: &str| Err(Disagreement::Doubled(format!("mcp-param-{name}")));
+    let duplicate = |name: &str| Err(Disagreement::Duplicate(format!("mcp-param-{name}")));
     for (given, arguments, expected) in [
         ("mcp-param-region:eu", r#"{"region":"eu"}"#, Ok(())),
         ("Mcp-Param-Region: eu ", r#"{"region":"eu"}"#, Ok(())),
@@ -208,7 +208,7 @@ fn marked_arguments_must_match_their_headers() {
         (
             "mcp-param-region:eu;mcp-param-region:eu",
             r#"{"region":"eu"}"#,
-            doubled("region"),
+            duplicate("region"),
         ),
         ("", r#"{"region":"eu"}"#, missing("region")),
         ("mcp-param-n:1.0", r#"{"n":1}"#, Ok(())),

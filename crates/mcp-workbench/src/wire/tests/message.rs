@@ -198,7 +198,7 @@ fn duplicate_members_of_the_envelope_are_refused() {
             let Err(ParseError::Invalid(InvalidMessage { fault, .. })) = parse(&text) else {
                 panic!("{text} was accepted");
             };
-            assert_eq!(fault, MessageFault::DoubledMember, "{text}");
+            assert_eq!(fault, MessageFault::DuplicateMember, "{text}");
         }
     }
     let strangers = r#"{"jsonrpc":"2.0","method":"m","x":1,"x":2}"#;
