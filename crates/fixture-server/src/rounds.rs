@@ -13,7 +13,7 @@ use crate::{message::Request, script::Rounds};
 /// The issued states.
 #[derive(Debug, Default)]
 pub(crate) struct States {
-    given: Mutex<IssuedStates>,
+    issued: Mutex<IssuedStates>,
 }
 
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ struct Place {
     subject: String,
     next: usize,
     /// The raw answers so far, round by round.
-    told: Vec<String>,
+    answers: Vec<String>,
 }
 
 /// The way to handle a request.
@@ -55,7 +55,7 @@ impl States {
         match self.place(request, rounds, &subject) {
             Err(what) => Step::Refuse(json!({"code": -32602, "message": what}).to_string()),
             Ok(place) if place.next < rounds.rounds.len() => Step::Ask(self.ask(rounds, place)),
-            Ok(place) => Step::Done(place.told),
+            Ok(place) => Step::Done(place.answers),
         }
     }
 
@@ -66,14 +66,14 @@ impl States {
         subject: &str,
     ) -> Result<Place, &'static str> {
         let responses = request.known.input_responses.as_deref();
-        let told = responses.map_or("null", RawValue::get).to_owned();
+        let answer = responses.map_or("null", RawValue::get).to_owned();
         if let Some(state) = &request.known.request_state {
-            let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-            let place = given.places.get(state).cloned();
+            let issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
+            let place = issued.places.get(state).cloned();
             let mut place = place
                 .filter(|place| place.subject == subject)
                 .ok_or("Unknown requestState")?;
-            place.told.push(told);
+            place.answers.push(answer);
             return Ok(place);
         }
         let mut place = Place {
@@ -90,7 +90,7 @@ impl States {
             round.request_state.is_none() && fits
         });
         place.next = round.ok_or("requestState is missing")? + 1;
-        place.told.push(told);
+        place.answers.push(answer);
         Ok(place)
     }
 
@@ -101,12 +101,12 @@ impl States {
             result.push_str(&format!(r#","inputRequests":{requests}"#));
         }
         if let Some(state) = &round.request_state {
-            let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-            given.count += 1;
-            let state = state.replace("$N", &given.count.to_string());
+            let mut issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
+            issued.count += 1;
+            let state = state.replace("$N", &issued.count.to_string());
             result.push_str(&format!(r#","requestState":{}"#, json!(state)));
             place.next += 1;
-            given.places.insert(state, place);
+            issued.places.insert(state, place);
         }
         result + "}"
     }

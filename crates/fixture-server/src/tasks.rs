@@ -25,7 +25,7 @@ struct Task {
     steps: Vec<String>,
     /// The step that was last reported; `None` at the start.
     at: Option<usize>,
-    told: Vec<String>,
+    answers: Vec<String>,
     answered: BTreeSet<String>,
     cancelled: bool,
 }
@@ -59,7 +59,7 @@ impl Tasks {
                 .map(|step| step.get().to_owned())
                 .collect(),
             at: None,
-            told: Vec::new(),
+            answers: Vec::new(),
             answered: BTreeSet::new(),
             cancelled: false,
         };
@@ -105,8 +105,8 @@ impl Task {
         };
         self.at = Some(at);
         let step = self.steps.get(at).map_or("{}", String::as_str);
-        let told = format!("[{}]", self.told.join(","));
-        modern::with_members(&step.replace(r#""$TOLD""#, &told), &self.head)
+        let answers = format!("[{}]", self.answers.join(","));
+        modern::with_members(&step.replace(r#""$TOLD""#, &answers), &self.head)
     }
 
     fn stays(&self, at: usize) -> bool {
@@ -126,6 +126,6 @@ impl Task {
         let members: BTreeMap<String, &RawValue> =
             serde_json::from_str(responses.get()).unwrap_or_default();
         self.answered.extend(members.into_keys());
-        self.told.push(responses.get().to_owned());
+        self.answers.push(responses.get().to_owned());
     }
 }
