@@ -47,12 +47,12 @@ pub(crate) struct History {
 #[derive(Default)]
 struct Calls {
     /// The calls in the order in which they began.
-    kept: VecDeque<CallRecord>,
+    records: VecDeque<CallRecord>,
     bytes: usize,
 }
 
 impl History {
-    /// Begins to keep calls.
+    /// Starts recording calls.
     pub(crate) fn begin(events: &Arc<Events>) -> Arc<Self> {
         let history = Arc::new(Self {
             events: Arc::clone(events),
@@ -67,13 +67,13 @@ impl History {
     /// Returns all calls without their messages, oldest first.
     pub(crate) fn summaries(&self) -> Vec<CallRecord> {
         let calls = self.calls();
-        calls.kept.iter().map(CallRecord::summary).collect()
+        calls.records.iter().map(CallRecord::summary).collect()
     }
 
     /// Returns a call with its messages.
     pub(crate) fn call(&self, id: u64) -> Option<CallRecord> {
         let calls = self.calls();
-        calls.kept.iter().find(|it| it.id == id).cloned()
+        calls.records.iter().find(|it| it.id == id).cloned()
     }
 
     /// Returns what happened besides calls, oldest first.
@@ -89,7 +89,7 @@ impl History {
     fn change(&self, id: u64, change: impl FnOnce(&mut CallRecord)) {
         let mut calls = self.calls();
         // Calls that end are among the latest.
-        let Some(record) = calls.kept.iter_mut().rev().find(|it| it.id == id) else {
+        let Some(record) = calls.records.iter_mut().rev().find(|it| it.id == id) else {
             return;
         };
         let before = record.bytes();
@@ -108,14 +108,14 @@ impl History {
 impl Calls {
     fn add(&mut self, record: CallRecord) {
         self.bytes += record.bytes();
-        self.kept.push_back(record);
+        self.records.push_back(record);
         self.fit();
     }
 
     /// Drops the oldest calls until the bounds hold.
     fn fit(&mut self) {
-        while (self.kept.len() > MAX_CALLS || self.bytes > MAX_BYTES)
-            && let Some(oldest) = self.kept.pop_front()
+        while (self.records.len() > MAX_CALLS || self.bytes > MAX_BYTES)
+            && let Some(oldest) = self.records.pop_front()
         {
             self.bytes -= oldest.bytes();
         }
@@ -203,8 +203,8 @@ mod tests {
         }
         let calls = history.calls();
         assert!(calls.bytes <= MAX_BYTES, "{}", calls.bytes);
-        let held: usize = calls.kept.iter().map(CallRecord::bytes).sum();
-        assert_eq!(held, calls.bytes);
+        let sum: usize = calls.records.iter().map(CallRecord::bytes).sum();
+        assert_eq!(sum, calls.bytes);
     }
 
     #[test]

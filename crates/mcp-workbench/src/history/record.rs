@@ -169,8 +169,8 @@ impl CallRecord {
             trace_id: { operation.trace.as_ref() }.map(|it| format!("{:032x}", it.trace_id)),
             hops: Vec::new(),
             command: None,
-            arguments: tool.and_then(|_| kept(arguments, secrets)),
-            request: kept(operation.params.as_ref(), secrets),
+            arguments: tool.and_then(|_| bounded(arguments, secrets)),
+            request: bounded(operation.params.as_ref(), secrets),
             reply: None,
         }
     }
@@ -180,7 +180,7 @@ impl CallRecord {
         self.code = end.outcome.code();
         self.duration_us = Some(micros(end.duration));
         self.result_bytes = end.outcome.size();
-        self.reply = kept(end.reply, secrets);
+        self.reply = bounded(end.reply, secrets);
     }
 
     pub(super) fn begin_hop(&mut self, hop: &Hop) {
@@ -214,8 +214,8 @@ impl CallRecord {
             hop.error = end.error;
             hop.request_bytes = end.params.map(|it| it.as_bytes().len());
             hop.result_bytes = end.result_bytes;
-            hop.request = kept(end.params, secrets);
-            hop.result = kept(end.result, secrets);
+            hop.request = bounded(end.params, secrets);
+            hop.result = bounded(end.result, secrets);
         }
     }
 
@@ -272,7 +272,7 @@ impl CallRecord {
 }
 
 /// Returns a message without secrets; `None` if it is too large.
-fn kept(message: Option<&RawJson>, secrets: &Secrets) -> Option<Box<RawValue>> {
+fn bounded(message: Option<&RawJson>, secrets: &Secrets) -> Option<Box<RawValue>> {
     let message = message.filter(|it| it.as_bytes().len() <= MAX_MESSAGE)?;
     let mut text = Vec::with_capacity(message.as_bytes().len());
     // A message that cannot be read cannot be redacted.

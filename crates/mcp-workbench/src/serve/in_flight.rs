@@ -27,7 +27,7 @@ const REQUEST_BYTES: usize = 64 * 1024;
 pub(super) struct InFlight {
     running: Mutex<Slab<Running>>,
     /// For how many the running ones count. It changes only while they are locked.
-    taken: AtomicUsize,
+    used: AtomicUsize,
     /// True while a task waits until all have ended.
     is_ending: AtomicBool,
     /// There is room again, or all have ended.
@@ -74,15 +74,15 @@ impl InFlight {
         size: usize,
     ) -> Result<RunningKey, RequestId> {
         let mut running = self.running();
-        let taken = self.taken.load(Ordering::Relaxed);
+        let used = self.used.load(Ordering::Relaxed);
         // Counted in an atomic beside the table, so that `has_room` needs no lock for every line that is read.
-        let free = MAX_REQUESTS.saturating_sub(taken);
+        let free = MAX_REQUESTS.saturating_sub(used);
         if free == 0 {
             return Err(id);
         }
         // A large request takes all the room that is left.
         let takes = (1 + size / REQUEST_BYTES).min(free);
-        self.taken.store(taken + takes, Ordering::Relaxed);
+        self.used.store(used + takes, Ordering::Relaxed);
         let key = running.insert(Running {
             id,
             runs,
@@ -101,12 +101,12 @@ impl InFlight {
     pub(super) fn end(&self, key: RunningKey) -> Option<RequestId> {
         let mut running = self.running();
         let ended = running.remove(key.0);
-        let taken = self.taken.load(Ordering::Relaxed);
-        self.taken.store(taken - ended.takes, Ordering::Relaxed);
+        let used = self.used.load(Ordering::Relaxed);
+        self.used.store(used - ended.takes, Ordering::Relaxed);
         let is_last = running.is_empty() && self.is_ending.load(Ordering::Relaxed);
         drop(running);
         // Only these two changes can end a wait.
-        if taken == MAX_REQUESTS || is_last {
+        if used == MAX_REQUESTS || is_last {
             self.fewer.notify_waiters();
         }
         (!ended.is_cancelled).then_some(ended.id)
@@ -120,7 +120,7 @@ impl InFlight {
 
     /// Returns true if there is room for another request.
     pub(super) fn has_room(&self) -> bool {
-        self.taken.load(Ordering::Relaxed) < MAX_REQUESTS
+        self.used.load(Ordering::Relaxed) < MAX_REQUESTS
     }
 
     /// Waits until there is. Cancel-safe.

@@ -56,7 +56,7 @@ pub struct LineFramer {
     buffer: BytesMut,
     /// The memory of the last huge line, for the next large one. Memory that is new costs more than the text in it: each
     /// of its pages is a fault. Growing again would leave holes besides.
-    kept: BytesMut,
+    reserved: BytesMut,
     /// True if the buffer has had a huge line.
     was_huge: bool,
     /// The bytes at the start of the buffer that are known to hold no newline.
@@ -77,7 +77,7 @@ impl LineFramer {
     pub fn new(limit: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
-            kept: BytesMut::new(),
+            reserved: BytesMut::new(),
             was_huge: false,
             searched: 0,
             check: Check::Off,
@@ -104,7 +104,7 @@ impl LineFramer {
         if self.buffer.is_empty() && (self.was_huge || self.buffer.capacity() > LARGE_READ) {
             let last = mem::take(&mut self.buffer);
             if mem::take(&mut self.was_huge) {
-                self.kept = last;
+                self.reserved = last;
             }
         }
         let length = self.buffer.len();
@@ -131,23 +131,25 @@ impl LineFramer {
         &mut self.buffer
     }
 
-    /// Returns true if the memory of a huge line is kept.
+    /// Returns true if the memory of a huge line is reserved for the next one.
     pub fn keeps_memory(&self) -> bool {
-        self.kept.capacity() > 0
+        self.reserved.capacity() > 0
     }
 
     /// Frees the memory of the last huge line, as soon as nobody uses the line any more.
     pub fn release_memory(&mut self) {
-        self.kept = BytesMut::new();
+        self.reserved = BytesMut::new();
     }
 
-    /// Moves the line into the memory that is kept, unless the last line is still in use.
+    /// Moves the line into the reserved memory, unless the last line is still in use.
     fn reuse_memory(&mut self) {
-        let mut kept = mem::take(&mut self.kept);
+        let mut reserved = mem::take(&mut self.reserved);
         // More than what is left behind the last line, so that its own room is taken too.
-        if kept.try_reclaim(kept.capacity() + 1) && kept.capacity() > self.buffer.capacity() {
-            kept.extend_from_slice(&self.buffer);
-            self.buffer = kept;
+        if reserved.try_reclaim(reserved.capacity() + 1)
+            && reserved.capacity() > self.buffer.capacity()
+        {
+            reserved.extend_from_slice(&self.buffer);
+            self.buffer = reserved;
         }
     }
 

@@ -89,7 +89,7 @@ async fn open_and_call(
     start_limit: Option<Duration>,
     notices: &mut Vec<String>,
 ) -> Result<CallOutcome, HostEnded> {
-    let WantedCall { tool, given, .. } = wanted;
+    let WantedCall { tool, input, .. } = wanted;
     let opening = open(session, &tool);
     // `open_toolbox` stops waiting because clients give up; the shell waits for the whole start.
     let opened = match start_limit {
@@ -108,7 +108,7 @@ async fn open_and_call(
     let document = document(&opened);
     let said = document["notices"].as_array().into_iter().flatten();
     notices.extend(said.filter_map(|it| Some(it.as_str()?.to_owned())));
-    let arguments = match given.typed(&schema(&document, &tool)) {
+    let arguments = match input.typed(&schema(&document, &tool)) {
         Ok(arguments) => arguments,
         Err(error) => return Ok(CallOutcome::Arguments(error)),
     };

@@ -132,8 +132,8 @@ pub(super) fn run(
     arguments: &CallArguments,
     environment: &Environment,
 ) -> CommandResult {
-    let given = match ArgumentInput::read(&arguments.arguments, read_stdin) {
-        Ok(given) => given?,
+    let input = match ArgumentInput::read(&arguments.arguments, read_stdin) {
+        Ok(input) => input?,
         Err(error) => return Ok(wrong_arguments(&error)),
     };
     // Everything that can fail is checked before the call, which may have side effects.
@@ -152,11 +152,11 @@ pub(super) fn run(
     let tool = identifier(arguments);
     let progress = Progress::on_stderr(environment, &format!("calling {}", ShownTool(&tool)));
     // If stdin held the arguments, it cannot also answer questions of the server.
-    let shell = Arc::new(ShellClient::caller(progress.clone(), !given.took_stdin()));
+    let shell = Arc::new(ShellClient::caller(progress.clone(), !input.took_stdin()));
     let limit = arguments.timeout.map(Duration::from_secs);
     let wanted = WantedCall {
         tool,
-        given,
+        input,
         shell,
         limit,
         progress,
@@ -195,7 +195,7 @@ pub(super) fn run(
 /// The call that the command line asks for.
 struct WantedCall {
     tool: ToolIdentifier,
-    given: ArgumentInput,
+    input: ArgumentInput,
     shell: Arc<ShellClient>,
     limit: Option<Duration>,
     progress: Progress,
@@ -216,14 +216,14 @@ fn call_alone(wanted: WantedCall, mut config: Config) -> Result<EndedCall, Probe
     config.purpose = Purpose::Call;
     let WantedCall {
         tool,
-        given,
+        input,
         shell,
         limit,
         progress,
     } = wanted;
     with_workbench(config, async |workbench| {
         let place = tool.clone();
-        let call = progress.during(call(&workbench, tool, given, shell));
+        let call = progress.during(call(&workbench, tool, input, shell));
         let outcome = match limit {
             Some(limit) => timeout(limit, call).await.ok(),
             None => Some(call.await),
@@ -281,18 +281,18 @@ pub(in crate::cli) async fn call_object(
     object: RawJson,
     client: Arc<dyn ClientHandle>,
 ) -> CallOutcome {
-    let given = ArgumentInput::Object {
+    let input = ArgumentInput::Object {
         object,
         from_stdin: false,
     };
-    call(workbench, tool, given, client).await
+    call(workbench, tool, input, client).await
 }
 
 /// Starts the server, converts the arguments by the tool's schema, and calls the tool.
 async fn call(
     workbench: &Arc<Workbench>,
     tool: ToolIdentifier,
-    given: ArgumentInput,
+    input: ArgumentInput,
     client: Arc<dyn ClientHandle>,
 ) -> CallOutcome {
     let context = || CallContext {
@@ -312,7 +312,7 @@ async fn call(
     if is_error(&opened) {
         return CallOutcome::Failure(opened);
     }
-    let arguments = match given.typed(&schema(workbench, &tool)) {
+    let arguments = match input.typed(&schema(workbench, &tool)) {
         Ok(arguments) => arguments,
         Err(error) => return CallOutcome::Arguments(error),
     };

@@ -19,7 +19,7 @@ pub(crate) struct ProgressGate {
     /// The time at which credit was last added.
     credited_at: Instant,
     /// The parameters of the notification that is held back, as the server sent them.
-    held: Option<RawJson>,
+    held_back: Option<RawJson>,
 }
 
 impl ProgressGate {
@@ -27,7 +27,7 @@ impl ProgressGate {
         Self {
             credit: BURST,
             credited_at: now,
-            held: None,
+            held_back: None,
         }
     }
 
@@ -35,18 +35,18 @@ impl ProgressGate {
     pub(crate) fn pass(&mut self, report: RawJson, now: Instant) -> Option<RawJson> {
         self.give_credit(now);
         if self.credit == 0 {
-            self.held = Some(report);
+            self.held_back = Some(report);
             return None;
         }
         self.credit -= 1;
         // It is older than this one, and progress must not go backwards.
-        self.held = None;
+        self.held_back = None;
         Some(report)
     }
 
     /// Returns when the held-back notification may be sent.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.held.as_ref().map(|_| self.credited_at + PAUSE)
+        self.held_back.as_ref().map(|_| self.credited_at + PAUSE)
     }
 
     /// Returns the held-back notification if it is due.
@@ -54,12 +54,12 @@ impl ProgressGate {
         self.due().filter(|due| *due <= now)?;
         self.give_credit(now);
         self.credit = self.credit.saturating_sub(1);
-        self.held.take()
+        self.held_back.take()
     }
 
     /// Returns the held-back notification at the end of the call.
     pub(crate) fn release(&mut self) -> Option<RawJson> {
-        self.held.take()
+        self.held_back.take()
     }
 
     fn give_credit(&mut self, now: Instant) {

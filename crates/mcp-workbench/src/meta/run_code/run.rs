@@ -373,22 +373,22 @@ impl Run<'_> {
 
 /// The time of a run. It stands still while the client is asked.
 struct Clock {
-    left: Duration,
+    remaining: Duration,
     /// The moment since which it runs; `None` while it stands still.
     since: Option<Instant>,
 }
 
 impl Clock {
-    fn new(left: Duration) -> Self {
+    fn new(remaining: Duration) -> Self {
         Self {
-            left,
+            remaining,
             since: Some(Instant::now()),
         }
     }
 
     fn run_if(&mut self, runs: bool) {
         if let Some(since) = self.since.take() {
-            self.left = self.left.saturating_sub(since.elapsed());
+            self.remaining = self.remaining.saturating_sub(since.elapsed());
         }
         self.since = runs.then(Instant::now);
     }
@@ -396,7 +396,7 @@ impl Clock {
     /// Waits until the time is over. Cancel-safe.
     async fn over(&self) {
         match self.since {
-            Some(since) => sleep_until(since + self.left).await,
+            Some(since) => sleep_until(since + self.remaining).await,
             None => pending().await,
         }
     }

@@ -38,7 +38,7 @@ pub(super) struct StreamsState {
     /// The part of them that the client may miss.
     pub(super) notices: usize,
     /// The bytes that were sent and are stored to be resent.
-    pub(super) kept: usize,
+    pub(super) resendable: usize,
     pub(super) readers: u64,
     /// True if the session has ended. No more events are added.
     pub(super) closed: bool,
@@ -189,7 +189,7 @@ impl Stream {
 
 impl Drop for StreamsState {
     fn drop(&mut self) {
-        self.budget.subtract(self.unsent + self.kept);
+        self.budget.subtract(self.unsent + self.resendable);
     }
 }
 
@@ -202,7 +202,7 @@ impl StreamsState {
             ended: VecDeque::new(),
             unsent: 0,
             notices: 0,
-            kept: 0,
+            resendable: 0,
             readers: 0,
             closed: false,
             retention,
@@ -326,7 +326,7 @@ impl StreamsState {
         // An event before `unsent_from` was sent and is only stored to be sent again. One from there on is lost to
         // its client.
         if stream.first < stream.unsent_from {
-            self.kept -= bytes;
+            self.resendable -= bytes;
         } else {
             self.unsent -= bytes;
             self.notices -= event.notice_bytes();
@@ -359,7 +359,7 @@ impl StreamsState {
         while self.streams.get(&id).is_some_and(|stream| {
             let too_many = stream.sent() > self.retention.events();
             // The newest stays: it may be the answer.
-            too_many || (stream.sent() > 1 && self.kept > MAX_RESEND_BYTES)
+            too_many || (stream.sent() > 1 && self.resendable > MAX_RESEND_BYTES)
         }) {
             self.drop_oldest(id);
         }
@@ -369,7 +369,8 @@ impl StreamsState {
     /// that is being read. One with an undelivered response is removed only if there are too many such streams:
     /// resending is worth less than a first delivery.
     pub(super) fn trim(&mut self) {
-        while self.ended.len() > MAX_ENDED || (self.ended.len() > 1 && self.kept > MAX_RESEND_BYTES)
+        while self.ended.len() > MAX_ENDED
+            || (self.ended.len() > 1 && self.resendable > MAX_RESEND_BYTES)
         {
             let idle = |id: &u64| {
                 let stream = self.streams.get(id);

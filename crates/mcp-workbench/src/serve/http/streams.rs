@@ -368,7 +368,7 @@ impl StreamReader {
             stream.unsent_from = number + 1;
             state.unsent -= frame.len();
             state.notices -= notice;
-            state.kept += frame.len();
+            state.resendable += frame.len();
             state.trim_stream(*id);
             state.trim();
         }

@@ -46,7 +46,7 @@ fn read(reader: &mut StreamReader) -> (Vec<u64>, bool) {
 /// Returns the bytes that wait, and those that are stored to be resent.
 fn droppable(streams: &Streams) -> (usize, usize) {
     let state = streams.state();
-    (state.unsent, state.kept)
+    (state.unsent, state.resendable)
 }
 
 #[test]
@@ -163,7 +163,7 @@ async fn every_byte_is_counted() {
     assert!(!streams.is_full() && !streams.in_use());
     assert_eq!(streams.state().unsent, 0);
     streams.forget_old(Instant::now() + ENDED_STREAM_TTL);
-    assert_eq!(streams.state().kept, 0);
+    assert_eq!(streams.state().resendable, 0);
     streams.close();
     streams.standalone().send(frame("x"));
     assert_eq!(streams.state().unsent, 0);

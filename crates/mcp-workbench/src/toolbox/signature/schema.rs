@@ -32,7 +32,7 @@ pub(super) enum AllowedValues {
     Word(String),
     /// These values, and this many more.
     Words {
-        kept: Vec<String>,
+        values: Vec<String>,
         more: usize,
     },
     Array(Box<Self>),
@@ -306,19 +306,19 @@ fn types(parts: &[RawJson]) -> Vec<String> {
 fn literals(parts: &[RawJson]) -> Option<AllowedValues> {
     if let Some(only) = first(parts, "const") {
         return Some(AllowedValues::Words {
-            kept: vec![literal(&only)?],
+            values: vec![literal(&only)?],
             more: 0,
         });
     }
     let listed = first(parts, "enum")?.elements()?;
-    let kept: Vec<String> = listed
+    let values: Vec<String> = listed
         .iter()
         .take(MAX_ENUM_VALUES)
         .filter_map(literal)
         .collect();
-    (!kept.is_empty()).then(|| AllowedValues::Words {
-        more: listed.len() - kept.len(),
-        kept,
+    (!values.is_empty()).then(|| AllowedValues::Words {
+        more: listed.len() - values.len(),
+        values,
     })
 }
 
@@ -346,18 +346,18 @@ fn default(schema: &RawJson) -> Option<String> {
 fn add(shapes: &mut Vec<AllowedValues>, shape: AllowedValues) {
     match shape {
         AllowedValues::Union(inner) => inner.into_iter().for_each(|it| add(shapes, it)),
-        AllowedValues::Words { mut kept, more } => {
+        AllowedValues::Words { mut values, more } => {
             let known = shapes.iter_mut().find_map(|it| match it {
-                AllowedValues::Words { kept, more } => Some((kept, more)),
+                AllowedValues::Words { values, more } => Some((values, more)),
                 _ => None,
             });
             match known {
                 Some((all, left_out)) => {
-                    kept.retain(|word| !all.contains(word));
-                    all.append(&mut kept);
+                    values.retain(|word| !all.contains(word));
+                    all.append(&mut values);
                     *left_out += more;
                 }
-                None => shapes.push(AllowedValues::Words { kept, more }),
+                None => shapes.push(AllowedValues::Words { values, more }),
             }
         }
         shape if !shapes.contains(&shape) => shapes.push(shape),

@@ -106,7 +106,7 @@ fn written(shape: &AllowedValues, level: DetailLevel) -> String {
     match shape {
         AllowedValues::Any => "any".to_owned(),
         AllowedValues::Word(word) => word.clone(),
-        AllowedValues::Words { kept, more } => words(kept, *more, level),
+        AllowedValues::Words { values, more } => words(values, *more, level),
         AllowedValues::Array(items) => match &**items {
             AllowedValues::Any => "array".to_owned(),
             items => format!("{}[]", in_parentheses(items, level)),
@@ -120,10 +120,10 @@ fn written(shape: &AllowedValues, level: DetailLevel) -> String {
     }
 }
 
-fn words(kept: &[String], more: usize, level: DetailLevel) -> String {
-    let shown = kept.len().min(level.words);
-    let mut text = kept[..shown].join("|");
-    let left_out = kept.len() - shown + more;
+fn words(values: &[String], more: usize, level: DetailLevel) -> String {
+    let shown = values.len().min(level.words);
+    let mut text = values[..shown].join("|");
+    let left_out = values.len() - shown + more;
     if left_out > 0 {
         text.push_str(&format!("|…{left_out} more"));
     }
