@@ -65,7 +65,7 @@ pub(crate) struct ToolList {
     by_name: HashMap<ToolName, usize, foldhash::fast::RandomState>,
     /// Tools that the configuration denies, with the reasons.
     denied: HashMap<ToolName, Reason>,
-    /// The annotations of the tools so far, if permission rules use them.
+    /// The annotations that the tools have had so far, if permission rules use them.
     said: HintHistory,
     /// The tools that scripts may call, if the configuration lists them.
     script_rules: ScriptRules,
@@ -135,7 +135,7 @@ impl<'a> ListRules<'a> {
         }
     }
 
-    /// Adds the shapes of results, if the entry of the server wants them.
+    /// Adds the shapes of results, if the entry of the server enables them.
     pub(crate) fn with_shapes(self, server: &Server, shapes: &'a Shapes) -> Self {
         Self {
             shapes: server.learn_shapes.then_some(shapes),
@@ -277,8 +277,8 @@ impl ToolList {
         };
         list.notices.extend(list.introduction.left_out.clone());
         let mut names = HashSet::new();
-        // Filters, duplicates and the scanner judge each tool here, permissions and pins the list afterwards. What
-        // one of them removes is not seen by the next, so a tool is withheld for one reason.
+        // Filters, duplicates and the scanner judge each tool here, permissions and pins the list afterwards. A step
+        // does not see the tools that an earlier one has removed, so a tool is withheld for one reason.
         for (index, definition) in snapshot.definitions.iter().enumerate() {
             match check_definition(definition) {
                 Ok(name) if !filters.allows(name.as_str()) => {
@@ -465,7 +465,7 @@ fn check_definition(definition: &RawJson) -> Result<ToolName, String> {
     Ok(ToolName::from(name.as_ref()))
 }
 
-/// Returns a name or key as messages show it. It may have hundreds of kilobytes.
+/// Returns a name or key as messages show it. It may be hundreds of kilobytes long.
 fn shortened(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(SHOWN_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]).into(),

@@ -52,7 +52,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(4500);
 /// How many events a slow subscriber may lag behind before it misses some.
 const EVENT_CAPACITY: usize = 256;
 
-/// Decides if a server with an unchanged entry is replaced.
+/// The rule for replacing a server whose entry has not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Renewal {
     IfNeeded,
@@ -70,7 +70,7 @@ pub(crate) struct View {
     kind: ClientKind,
     /// The owner of the credentials for servers where every user has their own.
     owner: CredentialOwner,
-    /// The capabilities that the client has declared first.
+    /// The capabilities that the client declared first.
     declared: OnceLock<RawJson>,
     /// The extensions that all clients of the view declare, if it has several clients.
     extensions: Option<ExtensionSet>,
@@ -205,8 +205,9 @@ impl Pool {
         self.context.instances.all()
     }
 
-    /// Returns the server of an entry: that of another client which is defined alike, or a new one. A new server starts
-    /// when its task gets the first command. The task ends when the last handle is dropped; every pending call holds one.
+    /// Returns the server of an entry: one of another client that is defined alike, or a new one. A new server starts
+    /// when its task gets the first command. The task ends when the last handle is dropped; every pending call holds
+    /// one.
     pub(crate) fn add(&self, toolbox: &ToolboxName, server: &Arc<Server>) -> ServerHandle {
         let entry = self.entry(toolbox, server);
         self.join(&entry, false)
@@ -214,7 +215,7 @@ impl Pool {
     }
 
     /// Updates a server to its current entry if it is reached as before; otherwise creates a new server that replaces
-    /// it. Calls of the old one continue.
+    /// it. Calls of the old server continue.
     pub(crate) fn renew(
         &self,
         toolbox: &ToolboxName,
@@ -245,7 +246,7 @@ impl Pool {
         }
     }
 
-    /// Replaces a server that is reserved for another client, since it asks back.
+    /// Replaces a server that is reserved for another client because it asks back.
     pub(crate) fn separate(&self, handle: &ServerHandle) -> Option<ServerHandle> {
         if !self
             .context
@@ -263,7 +264,7 @@ impl Pool {
         // Until the new server is up, its tools are those of the old one.
         let known = old.outlook(&entry.server);
         let successor = self.run(toolbox, entry, known, old.asks_back());
-        // Subscriptions and log levels of clients go on at the new server.
+        // The new server gets the subscriptions and log levels of clients.
         old.hand_over_to(&successor);
         self.leave(old);
         successor
@@ -415,7 +416,7 @@ impl Pool {
         self.context.deferred_writes.flush().await;
     }
 
-    /// Returns a counter of the servers that are reserved for one client since they asked back.
+    /// Returns a counter of the servers that are reserved for one client because they asked back.
     pub(crate) fn reserved(&self) -> watch::Receiver<u64> {
         self.context.instances.reserved()
     }
@@ -425,7 +426,7 @@ impl Pool {
         self.tasks.spawn(task);
     }
 
-    /// Ends all servers. Their deadlines count from `since`, the begin of the shutdown.
+    /// Ends all servers. Their deadlines count from `since`, the start of the shutdown.
     pub(crate) async fn shut_down(&self, since: Instant) {
         // First, so that a server that ends on its own meanwhile gets no later deadline than the others.
         self.context.links.processes.closing_since(since);
@@ -445,7 +446,7 @@ impl Pool {
         if timeout(left, self.tasks.wait()).await.is_err() {
             tracing::warn!("timed out stopping some servers");
         }
-        // Also after the time limit: this kills what is left.
+        // Also after the time limit, to kill the remaining processes.
         self.context.links.processes.sweep_all().await;
     }
 }

@@ -75,7 +75,7 @@ pub(crate) struct About {
     pub(crate) activity: Mutex<Activity>,
     /// Its last process, from its start on; `None` for a remote server.
     pub(crate) process: Mutex<Option<ProcessView>>,
-    /// A number that no other server of this process has, not even an earlier one of the same name.
+    /// A number that is unique in this process: not even an earlier server of the same name has it.
     pub(crate) number: u64,
     pub(crate) observed: Arc<Events>,
 }
@@ -115,9 +115,9 @@ pub(crate) struct Status {
     pub phase: Phase,
     /// The tools of its last list.
     pub tools: Option<Arc<ToolList>>,
-    /// Set if the server announced a change of its tools that was not read yet.
+    /// Set if the server has announced a change of its tools that has not been read yet.
     pub stale: bool,
-    /// Set if the tools are from an earlier run and the server was not up since.
+    /// Set if the tools are from an earlier run and the server has not been up since.
     pub from_cache: bool,
 }
 
@@ -137,7 +137,7 @@ impl ProcessView {
 
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Phase {
-    /// It was not needed yet.
+    /// It has not been needed yet.
     #[default]
     Untried,
     Starting,
@@ -291,7 +291,7 @@ impl ServerHandle {
         status
     }
 
-    /// Returns the last process of the server, also of one that is starting or has failed.
+    /// Returns the last process of the server, even if the server is starting or has failed.
     pub(crate) fn process(&self) -> Option<ProcessView> {
         lock(&self.about.process).clone()
     }
@@ -389,7 +389,7 @@ impl ServerHandle {
             call,
             AnswerReceiver::Callback(AnswerCallback::new(then)),
         );
-        // The task has ended, and the callback has to be called all the same.
+        // The task has ended, but the callback must still be called.
         if let Err(mpsc::error::SendError(Command::Call(queued))) =
             self.commands.send(Command::Call(queued))
         {
@@ -472,9 +472,9 @@ impl ServerHandle {
         *lock(&self.about.activity)
     }
 
-    /// Returns how many calls were made so far.
+    /// Returns the number of calls so far.
     pub(crate) fn calls(&self) -> u64 {
-        // Each call has taken one.
+        // Each call has taken one ticket.
         self.about.tickets.load(Ordering::Relaxed)
     }
 

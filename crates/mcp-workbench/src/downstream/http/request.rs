@@ -26,7 +26,7 @@ use crate::{
     wire::{self, Frame, Message, RequestId, parse_on_one_line},
 };
 
-/// Upper bounds on the retries of a connection, and of a repeatable request.
+/// Upper bounds on the retries after a failed connection, and of a repeatable request.
 const MAX_CONNECTS: u32 = 2;
 const MAX_REPEATS: u32 = 3;
 /// The pause before the first retry; it doubles.
@@ -124,7 +124,7 @@ impl RequestTask {
         self.peer.tell(PeerEvent::Tell(failed)).await;
     }
 
-    /// Returns how long the caller of the request waits at least.
+    /// Returns the minimum time that the caller of the request waits.
     fn caller_timeout(&self) -> Duration {
         let times = self.peer.times;
         match self.kind {
@@ -411,7 +411,7 @@ impl RequestTask {
 
     /// Returns true if the server answered the request with a JSON-RPC response in spite of its error status.
     fn is_answer_despite(&self, setback: &Setback, message: &Message) -> bool {
-        // The other statuses may pass, and are retried where the request allows it.
+        // The other statuses may be temporary, and are retried where the request allows it.
         let plain = matches!(setback.fault, HttpFault::Status { status, .. } if status < 500 && status != 429);
         // A probe that is refused with an error that is not modern is followed by the legacy era.
         let counts = match self.kind {

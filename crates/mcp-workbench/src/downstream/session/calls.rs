@@ -53,7 +53,7 @@ pub(crate) struct Calls {
     /// The form of requests to the server.
     dialect: Dialect,
     client_meta: ClientMeta,
-    /// The published status of the server: its tools, and a flag if they are about to be listed again.
+    /// The published status of the server: its tools, and a flag that says if they are about to be listed again.
     status: watch::Receiver<Status>,
     about: Arc<About>,
     /// The time at which the current turn began. Reading the clock for each call is too expensive.
@@ -170,7 +170,7 @@ impl Calls {
         if let Err(error) = self.dialect.check(&call.call) {
             return call.answer(Err(error));
         }
-        // Calls that wait already go first, so a new one is sent at once only if none waits.
+        // Calls that are already waiting go first, so a new one is sent at once only if none waits.
         let is_next = self.queue.is_empty() && !self.is_held(&call) && self.has_room(link);
         if is_next && has_share(&self.pending, &call) {
             return self.send(call, link);
@@ -183,7 +183,7 @@ impl Calls {
         for call in refused {
             call.queued.answer(Err(CallError::Overloaded { waiting }));
         }
-        // The calls before it may be of a principal that has its share.
+        // The calls before it may belong to a principal that already has its share.
         self.send_queued(link);
     }
 
@@ -353,7 +353,7 @@ impl Calls {
     /// Passes progress on with the caller's progress token.
     pub(crate) fn forward_progress(&mut self, params: &RawJson) {
         let token = params.member("progressToken");
-        // Our token is the id of our request, which needs no table of tokens.
+        // Our token is the id of our request, so that no table of tokens is needed.
         let id = token.and_then(|token| token.as_str().parse().ok());
         let Some(call) = id.and_then(|id| self.pending.progress(id)) else {
             return;
@@ -540,10 +540,10 @@ impl ClientMeta {
     }
 }
 
-/// Returns true if the principal of a call has room for it among the calls of a server. A principal that is the only one
-/// of its kind has all of it.
+/// Returns true if the principal of a call may have another call at its server. The share does not limit a local client
+/// or anonymous clients.
 fn has_share(pending: &Pending, call: &QueuedCall) -> bool {
-    // Nobody can have more than the share yet. This spares the usual call the scan below.
+    // Nobody can have more than the share yet. The usual call skips the scan below.
     if pending.call_count() < MAX_SHARE {
         return true;
     }

@@ -75,7 +75,7 @@ pub(crate) struct Session {
     pub(crate) users: Users,
     /// The subscription to a modern server.
     pub(crate) subscription: Subscription,
-    /// The check if the protocol has changed.
+    /// The check for a changed protocol.
     pub(crate) protocol_check: ProtocolCheck,
     pub(crate) used_at: Instant,
     /// The pins of the server at its start.
@@ -211,7 +211,7 @@ impl Session {
         None
     }
 
-    /// Records that the server asks its client something. A question during the start counts too.
+    /// Records that the server has asked its client something. A question during the start counts too.
     fn report_questions(&self, context: &SessionContext<'_>) {
         if self.asks.has_asked() {
             context.cache_writer.write_asks_back();
@@ -559,7 +559,7 @@ impl Session {
         self.link.stderr_tail().await
     }
 
-    /// Makes the deadlines for ending the process count from `since`.
+    /// Counts the deadlines for ending the process from `since`.
     pub(crate) fn closing_since(&mut self, since: Instant) {
         self.link.closing_since(since);
     }

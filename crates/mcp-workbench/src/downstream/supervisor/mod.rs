@@ -151,7 +151,7 @@ impl Supervisor {
                 NextAction::Refuse(error) => self.waiting.refuse(&Arc::new(error)),
             }
         }
-        // From here on no command can be added, so the loop takes all of them and none waits for ever.
+        // From here on no command can be added, so the loop takes all of them and none waits forever.
         self.commands.close();
         while let Ok(command) = self.commands.try_recv() {
             self.waiting.add(command);
@@ -185,7 +185,7 @@ impl Supervisor {
     }
 
     fn take(&mut self, command: Command) {
-        // The change itself is applied at the next start. But the tools of a server that rests are shown and
+        // The change itself is applied at the next start. But the tools of a resting server are still shown and
         // searched.
         let is_outdated = match &command {
             Command::Adapt(adaption) => adaption.narrow(&self.status),
@@ -213,7 +213,7 @@ impl Supervisor {
     async fn start_and_serve(&mut self) {
         self.set_phase(Phase::Starting);
         let mut started = self.start().await;
-        // Two launchers of one package can race at its first download; the second try succeeds.
+        // Two launchers of one package can race when they first download it; the second attempt succeeds.
         if matches!(&started, Err(error) if error.is_silent_exit()) {
             started = self.start().await;
         }
@@ -289,7 +289,7 @@ impl Supervisor {
         let known = self.status.borrow().tools.clone();
         let tools = self.publish_up(&mut started);
         record_later(&self.context);
-        // After the list is published: whoever is answered here reads the status next.
+        // After the list is published, because these callers read the status next.
         self.waiting.tell(&tools);
         let resubscriptions = std::mem::take(&mut self.waiting.resubscriptions);
         let entry = self.about.entry();
@@ -350,7 +350,7 @@ impl Supervisor {
             duration,
             error: end.error_type(),
         });
-        // What the session could not send waits for the next start.
+        // Calls that the session could not send wait for the next start.
         self.waiting = end_session(session, end).await;
         self.set_phase(Phase::Resting);
     }
@@ -380,7 +380,7 @@ impl Supervisor {
         tools
     }
 
-    /// Marks the list as stale, so that it is not shown before the server listed its tools again. Unapproved tools
+    /// Marks the list as stale, so that it is not shown before the server has listed its tools again. Unapproved tools
     /// are removed at once.
     fn outdate(&self) {
         let entry = self.about.entry();

@@ -87,7 +87,8 @@ impl KnownProtocol {
         self.protocol.take().is_some()
     }
 
-    /// Adopts the cached protocol, unless this process knows the launch already: the cache is written later.
+    /// Adopts the cached protocol, unless this process already knows the launch: the cache is written later, so it may
+    /// be older.
     fn take_up(&mut self, cached: CacheLookup) {
         if !self.is_read || self.launch != cached.key {
             self.is_read = true;
@@ -185,7 +186,7 @@ struct Start<'a> {
 }
 
 impl<'a> Start<'a> {
-    /// Starts the server in the known era, and otherwise probes for it. A wrong era is forgotten.
+    /// Starts the server in the known era, or probes for the era. A wrong era is forgotten.
     async fn as_known(&mut self) -> Result<Started, ConnectError> {
         let known = self.known.get().cloned();
         if let Some(CachedProtocol {
@@ -219,7 +220,7 @@ impl<'a> Start<'a> {
         };
         let (started, met) = self.probing(limit).await?;
         let is_new = !is_modern || met.era != Era::Modern;
-        // A guess is not stored: it would be believed for a week.
+        // A guess is not stored: it would be used for a week.
         if is_new && met.certainty == Certainty::Shown {
             self.known.protocol = Some(CachedProtocol::new(met.era, met.identity()));
         }
@@ -285,7 +286,7 @@ impl<'a> Start<'a> {
                 self.known.question = ProbeHistory::Harmless;
                 Ok(started)
             }
-            // The versions of the server explain more than its refusal of the handshake.
+            // The versions that the server supports explain more than its refusal of the handshake.
             Ok(Err(error @ ConnectError::NoCommonVersion { .. })) => Err(error),
             Ok(Err(_)) | Err(_) => Err(refusal),
         }
