@@ -41,7 +41,7 @@ use crate::{
     workbench::Workbench,
 };
 
-/// The number of clients so far, of all kinds and eras.
+/// The number of clients so far, whatever their kind and era.
 static CLIENTS: AtomicU64 = AtomicU64::new(0);
 
 /// A client that is connected.
@@ -66,7 +66,7 @@ pub(super) struct Connection {
     measured: Mutex<Option<SessionGuard>>,
 }
 
-/// How a request is to be understood.
+/// The way to interpret a request.
 enum Speaker {
     /// A request within an initialized session.
     Legacy,
@@ -218,7 +218,7 @@ impl Connection {
         *lock(&self.log_level)
     }
 
-    /// Changes which log messages the client wants.
+    /// Sets the lowest level of log messages that the client wants.
     pub(super) fn set_log_level(&self, level: LogLevel) {
         *lock(&self.log_level) = Some(level);
     }
@@ -257,7 +257,7 @@ impl Connection {
         match line {
             Line::Complete(frame) => self.take_frame(&frame),
             Line::TooLong(head) => {
-                // The client may wait for its response before it ends the line, so the id is looked for at once.
+                // The client may wait for its response before it ends the line, so the id is searched for at once.
                 let id = id_from_head(&head);
                 if id.is_some() {
                     self.refuse_oversized(id.as_ref());
@@ -286,7 +286,7 @@ impl Connection {
                 let place = ReplyPlace::Line(self.output.for_request());
                 self.take_message(message, &outline, place, frame.len());
             }
-            // Batches are rare, so an array is looked for only after the message could not be parsed.
+            // Batches are rare, so an array is considered only after the message could not be parsed.
             Err(error) => match batch::elements(self, &on_one_line(frame)) {
                 Some(messages) => batch::take(self, &messages, self.output.for_request()),
                 None => self.refuse_frame(&error, frame),
@@ -332,7 +332,7 @@ impl Connection {
             }
             (Ok(Speaker::Legacy), Some(params)) => {
                 let requester = Requester::Legacy(place.caller(self));
-                // A panic outside of this would end the task that reads the client.
+                // An uncaught panic would end the task that reads the client's messages.
                 match contain_now(|| calls::begin(self.workbench(), &request.id, params, requester))
                 {
                     Ok(begun) => calls::take_begun(self, begun, request.id, place, size),
@@ -412,7 +412,7 @@ impl Connection {
         }
     }
 
-    /// Repeats a request of the session that an earlier host has answered, without an answer.
+    /// Repeats a request of the session that an earlier host has already answered. The client gets no second answer.
     #[cfg(unix)]
     pub(super) async fn restore(self: &Arc<Self>, request: Request) {
         if self.agree_if_asked(&request).is_ok() {

@@ -68,7 +68,7 @@ struct ExchangeState {
     open: Vec<OpenQuestion>,
     /// The number of questions so far, from which their keys are made.
     questions: u64,
-    /// Set while more questions are waited for.
+    /// Set while the exchange waits for more questions.
     is_gathering: bool,
     /// The way in which the request runs.
     runs: Option<Runs>,
@@ -179,8 +179,8 @@ impl Exchange {
             }
         }
         let reply = state.reply.take();
-        // Either the server has answered while the exchange was parked, or it waits for questions that the client has
-        // left unanswered, or the call simply goes on.
+        // The server answered while the exchange was parked, or it waits for questions that the client has left
+        // unanswered, or the call simply continues.
         let is_asked = !state.open.is_empty();
         drop(state);
         match reply {
@@ -243,7 +243,7 @@ impl Exchange {
     }
 
     /// Answers the request with a task, by whose id the client finds this exchange. A client that is being asked has no
-    /// request to answer; it is looked at again later.
+    /// request to answer; `as_task` tries again later.
     fn become_task(self: &Arc<Self>) {
         let mut state = self.state();
         if !state.open.is_empty() {
@@ -334,7 +334,7 @@ impl Exchange {
 
     /// Waits a moment for more questions, and asks the client all of them.
     fn gather(self: &Arc<Self>) {
-        // Another question is being gathered already, and will take this one along.
+        // Another question is already being gathered, and this one is sent with it.
         if std::mem::replace(&mut self.state().is_gathering, true) {
             return;
         }
@@ -356,8 +356,8 @@ impl Exchange {
         let Some(attached) = state.attached.take() else {
             return;
         };
-        // From here on the request is answered, but the call goes on at its server. Whatever the call sends now has
-        // no request to go to: notifications are dropped, and a reply is kept for the client's next request.
+        // From here on the request is answered, but the call continues at its server. Its messages now have no request
+        // to go to: notifications are dropped, and a reply is stored for the client's next request.
         let requests = input_requests(&state.open);
         drop(state);
         // Parked before the response is sent: the next request may arrive in the same turn.

@@ -1,6 +1,6 @@
 //! The output to one client, in order. Every sender holds a [`ClientOutput`]. Over stdio one task writes all of it;
 //! over HTTP every request has its own stream. Waiting bytes are counted: a slow client gets results first and few
-//! notifications. From a client that does not read, no more requests are read, and after a minute it is disconnected.
+//! notifications. A client that does not read gets no more requests read, and is disconnected after a minute.
 
 use std::{
     future::{pending, poll_fn},
@@ -94,7 +94,7 @@ impl ClientOutput {
     }
 
     /// Returns true if a server that works for this client alone should wait for it. Streams hold up no server: their
-    /// client may be away and come back, or never.
+    /// client may be gone, and may or may not come back.
     pub(super) fn holds_up(&self) -> bool {
         match self {
             Self::Pipe(pipe) => pipe.is_full(),
@@ -265,7 +265,7 @@ impl PipeOutput {
 
     fn notify(&self, request: u64, frame: Frame) {
         let mut frames = self.queue().frames();
-        // Behind others that wait it has to wait too, or their order would change.
+        // If others are waiting, it has to wait too, or their order would change.
         if frames.outbox.len() < MAX_PROMPT_BYTES && frames.notices.is_empty() {
             self.push(frames, frame);
         } else {
@@ -294,7 +294,7 @@ impl PipeOutput {
 
     async fn has_room(&self) {
         while self.is_full() {
-            // Registered before the second look, so that room that is made in between is not missed.
+            // Registered before the second check, so that room that is made in between is not missed.
             let fewer = self.queue().fewer.notified();
             if self.is_full() {
                 fewer.await;
@@ -317,8 +317,8 @@ pub(super) async fn write_frames<W: AsyncWrite + Unpin>(
     let mut alarm = Alarm::default();
     let mut is_flushed = true;
     while let Some(waits) = queue.waits() {
-        // What waits is written. If nothing waits, what the pipe has not taken yet is flushed. If that is done too,
-        // there is nothing to do until a message comes.
+        // Writes the waiting bytes. If there are none, flushes what the pipe has not taken yet. After that, there is
+        // nothing to do until a message comes.
         let write = async {
             match (waits, is_flushed) {
                 (true, _) => {
@@ -345,7 +345,7 @@ pub(super) async fn write_frames<W: AsyncWrite + Unpin>(
     pipe.flush().await
 }
 
-/// Flushes a pipe. Returns true if that was done at once.
+/// Flushes a pipe. Returns true if that did not have to wait.
 async fn flushes_at_once<W: AsyncWrite + Unpin>(pipe: &mut W) -> io::Result<bool> {
     poll_fn(|context| match Pin::new(&mut *pipe).poll_flush(context) {
         Poll::Ready(flushed) => Poll::Ready(flushed.map(|()| true)),

@@ -52,9 +52,9 @@ pub(super) struct Endpoint {
     pub(super) stateless: Arc<Stateless>,
     /// A permit for every MiB of all bodies that are being read.
     pub(super) body_room: Arc<Semaphore>,
-    /// The bytes that wait for all clients.
+    /// The bytes that wait to be read by clients, of all clients together.
     pub(super) unread: Arc<UnreadBudget>,
-    /// The parts of their limits that principals use.
+    /// The use of each principal's limits.
     pub(super) quotas: Arc<Quotas>,
     pub(super) metrics: Metrics,
     pub(super) replica: Arc<Replica>,
@@ -134,7 +134,7 @@ impl Endpoint {
             (ENDPOINT_PATH, Method::GET) => take_get(self, caller).await,
             (ENDPOINT_PATH, Method::DELETE) => take_delete(self, caller),
             (ENDPOINT_PATH, _) => Err(Refusal::MethodNotAllowed),
-            // They show what all clients use, so those that see less must not read them.
+            // They cover all clients, so a sender that may not see all of them must not read them.
             (METRICS_PATH, Method::GET) if self.contexts.sees_all(sender) => Ok(self.metrics()),
             (METRICS_PATH, Method::GET) => Err(Refusal::NotFound),
             (METRICS_PATH, _) => Err(Refusal::OnlyRead),
@@ -154,7 +154,7 @@ impl Endpoint {
         contexts.with_extensions(base, declared, sender.principal(), |it| self.is_used(it))
     }
 
-    /// Ends what was kept for clients that were idle for too long.
+    /// Removes the state of clients that were idle for too long.
     pub(super) fn sweep(&self) {
         self.sessions.sweep();
         self.contexts
@@ -235,7 +235,7 @@ async fn take_post(
     forward::check_body(endpoint.replica.sealer(), headers, &body)?;
     let size = body.len();
     let posted = Posted::of(&body, session.as_deref())?;
-    // Here and nowhere else: the number of requests is known, and none of them has run.
+    // Only here is the number of requests known while none of them has run.
     let in_flight = admit(endpoint, caller, posted.requests(), size)
         .await
         .map_err(Refusal::Limited)?;
@@ -258,7 +258,7 @@ async fn take_post(
             if let Posted::Message(Message::Response(answer), _) = &posted
                 && let Some(elsewhere) = asked_elsewhere(&endpoint.replica, answer)
             {
-                // If the replica that asked is gone, so is its call.
+                // If the replica that asked is gone, its call is gone too.
                 let taken = forward_to(
                     &endpoint.replica,
                     caller.forwarder(),
@@ -297,7 +297,7 @@ fn find_or_continue(
     id: &str,
 ) -> Result<Arc<Session>, Refusal> {
     let found = endpoint.sessions.find(id, caller.principal);
-    // A sealed id stays valid for ever, so a session that its client has ended must not come back.
+    // A sealed id stays valid forever, so a session that its client has ended must not come back.
     if found.is_ok() || endpoint.sessions.has_ended(id) {
         return found;
     }
@@ -347,7 +347,7 @@ async fn take_stateless(
         Message::Request(request) => {
             if let Some(elsewhere) = parked_elsewhere(&endpoint.replica, &request) {
                 let posting = Posting::request(body, &request);
-                // Without the replica the request is answered here, with an unknown outcome.
+                // If the replica is gone, the request is answered here, with an unknown outcome.
                 if let Some(taken) =
                     forward_to(&endpoint.replica, caller.forwarder(), elsewhere, posting).await
                 {
@@ -409,7 +409,7 @@ impl Posted {
         Self::read(&one_line, session)
     }
 
-    /// Returns the words about a request with which another replica can say that its answer is lost.
+    /// Returns the part of a request that another replica needs to report that its answer is lost.
     fn about(&self) -> String {
         match self {
             Self::Message(Message::Request(request), _) => about(request),
@@ -477,7 +477,7 @@ async fn take_posted(
     let wants_answer = posted.requests() > 0;
     let about = posted.about();
     let stream = match posted {
-        // A message without a response sends nothing, so it gets no stream.
+        // A message without a response needs no stream.
         Posted::Message(..) if !wants_answer => session.streams.standalone(),
         _ => session.begin_stream(cost.in_flight)?,
     };

@@ -46,9 +46,9 @@ use crate::{
 pub(super) const FORWARDED: HeaderName = HeaderName::from_static("mcp-workbench-forwarded");
 /// How long a replica may take to accept a connection. One that was killed refuses at once.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a replica may take for the head of its response. It becomes a stream after a second.
+/// How long a replica may take for the head of its response. A slow response becomes a stream after a second.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long the sealed sender is valid, in seconds; clocks may differ by half of it.
+/// How long the sealed sender is valid, in seconds. The clock of the receiver may be ahead by almost as much.
 const VALID_SECONDS: u64 = 60;
 /// Upper bound on a response that is not a stream: a message, and what escaping adds.
 const MAX_RESPONSE_BYTES: usize = 2 * MAX_FRAME_BYTES;

@@ -55,11 +55,11 @@ use crate::{
     workbench::stop_scripts,
 };
 
-/// How long a balancer may take to notice that we are not ready any more.
+/// How long a balancer may take to notice that we are no longer ready.
 const DRAIN_NOTICE: Duration = Duration::from_secs(3);
 /// The size up to which a body arrives with its head, so that the connection can be used again.
 const SMALL_BODY_BYTES: u64 = 16 * 1024;
-/// The pause after the system had no room for a connection.
+/// The pause after a connection could not be accepted because the system had no descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The workbench at its address, ready to serve.
@@ -238,7 +238,7 @@ impl Server {
         let Ok(local) = stream.local_addr() else {
             return;
         };
-        // Without it an answer may wait for an acknowledgement of the one before.
+        // Without it a response may wait until the client has acknowledged the one before.
         let _ = stream.set_nodelay(true);
         let peer = Peer {
             local,
@@ -333,7 +333,7 @@ impl Server {
             let probed = self.probe(&request);
             return probed.unwrap_or_else(Refusal::into_response);
         }
-        // After the token was checked: the places are for clients, and strangers have a few of their own.
+        // After the token check: the places are for clients, and strangers have a few of their own.
         if !peer.slot.admit() {
             return Refusal::TooManyConnections.into_response();
         }
@@ -352,7 +352,8 @@ impl Server {
         Ok(response::text("ok"))
     }
 
-    /// Serves on until the balancer has noticed that we are about to end and no request runs, within the bound.
+    /// Continues to serve until the balancer has noticed that we are about to end and no request runs, or the drain
+    /// timeout ends.
     async fn drain(&self) {
         self.is_draining.store(true, Ordering::Relaxed);
         let drained = async {
@@ -410,7 +411,7 @@ impl Server {
         Ok(response.await.into_response())
     }
 
-    /// Returns whether somebody who may see the page asks for the metrics.
+    /// Returns whether the request is for the metrics and its sender may see the page.
     fn is_metrics_of_viewer(&self, request: &Request<Incoming>) -> bool {
         let page = self.page.as_ref();
         request.uri().path() == METRICS_PATH && page.is_some_and(|it| it.admits(request.headers()))

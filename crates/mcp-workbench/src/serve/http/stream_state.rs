@@ -222,7 +222,7 @@ impl StreamsState {
         self.newest
     }
 
-    /// Adds something that the client may miss, unless enough of it waits already.
+    /// Adds a message that the client may miss, unless enough of them wait already.
     pub(super) fn notify(&mut self, id: u64, frame: Frame) {
         if self.notices + frame.len() <= MAX_NOTICE_BYTES && !self.is_full() {
             self.push(id, Event::notice(frame));
@@ -234,7 +234,7 @@ impl StreamsState {
         !self.closed && self.unsent > self.retention.unsent_bytes()
     }
 
-    /// Drops waiting notifications of a stream, if they are more than is written at once.
+    /// Drops waiting notifications of a stream, if there are more than are written at once.
     pub(super) fn drop_notices(&mut self, id: u64) {
         if self.notices < MAX_PROMPT_BYTES {
             return;
@@ -323,7 +323,7 @@ impl StreamsState {
         let event = stream.events.pop_front()?;
         let bytes = event.frame.len();
         self.budget.subtract(bytes);
-        // An event before `unsent_from` was sent and is only stored to be sent again. One from there on is lost to
+        // An event before `unsent_from` was sent and is only stored to be sent again. An event from there on is lost to
         // its client.
         if stream.first < stream.unsent_from {
             self.resendable -= bytes;
