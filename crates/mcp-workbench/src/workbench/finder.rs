@@ -249,7 +249,7 @@ impl Finder {
             }
             match target.server.status().phase {
                 Phase::Failed(error) => {
-                    // It is retried in the background, but not awaited a second time.
+                    // It is retried in the background, but this search does not wait for it.
                     drop(target.server.connect(Urgency::ForCall, Arc::clone(client)));
                     answers.insert(number, Err(error));
                 }
@@ -321,7 +321,7 @@ impl Finder {
                 .map(|it| &it.identifier)
                 .collect();
             let mut late = self.late();
-            // A server that has listed its tools is no longer late, and one that is gone never comes.
+            // A server that has listed its tools is no longer late, and one that is gone will never answer.
             late.retain(|server| configured.contains(&server.toolbox) && !listed.contains(server));
         }
         let lists = searched.iter().filter_map(|it| it.tools.as_ref());

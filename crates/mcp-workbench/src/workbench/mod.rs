@@ -67,7 +67,7 @@ pub(crate) struct Workbench {
     this: Weak<Self>,
     now: watch::Sender<Arc<Snapshot>>,
     pool: Arc<Pool>,
-    /// The names of registered tools: in dynamic mode of all, otherwise of those with a user interface.
+    /// The names of registered tools: in dynamic mode all tools, otherwise only those with a user interface.
     registry: Registry,
     /// The toolbox of native mode.
     native: Option<Native>,
@@ -76,7 +76,7 @@ pub(crate) struct Workbench {
     /// The links to resources in results.
     links: Links,
     finder: Finder,
-    /// The stored results of which clients got a part, bounded for all workbenches with this configuration.
+    /// The stored results that clients received in part. One bound applies to all workbenches with this configuration.
     results: Arc<Results>,
     observation: Observation,
     filters: Filters,
@@ -115,8 +115,8 @@ impl Workbench {
         Self::with_pool(config, pool, observation, results)
     }
 
-    /// Creates the workbench of a client of the configuration, next to that of everybody. They share the servers that are
-    /// defined alike, and whoever observes one observes both.
+    /// Creates the workbench of a configured client, next to the common one. Both share the servers that are defined
+    /// alike, and an observer of one observes both.
     pub(crate) fn beside(&self, config: Arc<Config>) -> Arc<Self> {
         let pool = self.pool.for_client(&config, ClientKind::Client);
         let results = Arc::new(Results::new(&config));
@@ -137,8 +137,8 @@ impl Workbench {
         sharing::beside(self, config, pool)
     }
 
-    /// Creates the workbench of a client that shares servers with the other clients of the process. Whoever observes one of them
-    /// observes all.
+    /// Creates the workbench of a client that shares servers with the other clients of the process. An observer of one
+    /// workbench observes all of them.
     pub(crate) fn for_client(
         config: Arc<Config>,
         pool: &Pool,
@@ -150,7 +150,7 @@ impl Workbench {
         Self::sharing(config, pool, observation.beside(), results)
     }
 
-    /// Returns the pool, which also has what all workbenches of the process have in common.
+    /// Returns the pool, which also has the state that all workbenches of the process share.
     pub(crate) fn pool(&self) -> &Pool {
         &self.pool
     }
@@ -223,7 +223,7 @@ impl Workbench {
         Arc::clone(&self.now.borrow().config)
     }
 
-    /// Returns the limits of each of its principals over HTTP.
+    /// Returns the limits of each principal over HTTP.
     pub(crate) fn limits(&self) -> Limits {
         self.now.borrow().config.limits
     }
@@ -282,7 +282,7 @@ impl Workbench {
         Ok(opened)
     }
 
-    /// Opens a toolbox for a client, and offers its user to sign in to the servers that want it.
+    /// Opens a toolbox for a client, and offers to sign its user in to the servers that require it.
     pub(crate) async fn open_with_sign_in(
         &self,
         toolbox: &Toolbox,
@@ -372,7 +372,7 @@ impl Workbench {
         filters::run(self, filter, input).await
     }
 
-    /// Returns the stored results of which clients got a part.
+    /// Returns the stored results that clients received in part.
     pub(crate) fn results(&self) -> &Results {
         &self.results
     }
@@ -382,7 +382,7 @@ impl Workbench {
         &self.scripts
     }
 
-    /// Returns the maximum length of a result of this server that a client is sent at once, if it is limited.
+    /// Returns the maximum length of a result of this server that is sent to a client at once, if there is one.
     pub(crate) fn budget(&self, server: &ServerIdentifier) -> Option<usize> {
         let config = self.config();
         let toolbox = config.toolboxes.get(&server.toolbox)?;

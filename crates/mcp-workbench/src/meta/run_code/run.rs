@@ -39,7 +39,7 @@ pub(super) const LIMITS: Limits = Limits {
     log_bytes: 8 * 1024,
 };
 
-/// The bytes of all results that a script gets.
+/// The maximum number of bytes of all results that a script gets.
 const MAX_TOTAL_RESULT_BYTES: usize = 16 * 1024 * 1024;
 /// A run that takes longer reports its progress.
 const QUIET_TIME: Duration = Duration::from_secs(10);
@@ -211,8 +211,8 @@ impl Run<'_> {
         time_limit: Duration,
         mut questions: watch::Receiver<usize>,
     ) -> RunEnd {
-        // The run ends with its script, its worker or its time. Calls that still run then are dropped with it, which
-        // cancels them.
+        // The run ends with its script, its worker or its time. Calls that are still running then are dropped with it,
+        // which cancels them.
         let mut clock = Clock::new(time_limit);
         let mut next_report = self.shared.began + QUIET_TIME;
         loop {
@@ -241,14 +241,14 @@ impl Run<'_> {
     }
 
     fn log(&mut self, line: String) {
-        // The worker bounds the output too, but a worker that was taken over would not.
+        // The worker bounds the output too, but a compromised worker would not.
         if self.logged + line.len() <= LIMITS.log_bytes + 100 {
             self.logged += line.len() + 1;
             self.logs.push(line);
         }
     }
 
-    /// Takes a call of the script.
+    /// Handles a call of the script.
     fn take(&mut self, request: Request) {
         let Request {
             id,
@@ -300,7 +300,7 @@ impl Run<'_> {
             Finished {
                 at,
                 id,
-                // Asked again at the end: the server may have listed its tools only during the call.
+                // Determined again at the end: the server may list its tools only during the call.
                 writes: target.writes(&workbench),
                 result,
             }
@@ -362,7 +362,7 @@ impl Run<'_> {
         }
     }
 
-    /// Tells a client that wants progress how far the run is.
+    /// Reports the progress of the run, if the client wants that.
     fn report(&self) {
         let is = |state: CallState| self.calls.iter().filter(|it| it.state == state).count();
         let completed = count(is(CallState::Completed), "call");

@@ -14,8 +14,8 @@ use crate::{
 
 /// The depth to which values are checked.
 const MAX_DEPTH: usize = 16;
-/// The number of comparisons of a value with a schema. A schema with forms of forms could ask for any number, and the
-/// rest is left to the server.
+/// The number of comparisons of a value with a schema. A schema with nested forms could require any number of them, so
+/// the rest is left to the server.
 const MAX_STEPS: usize = 200_000;
 /// The number of problems that are reported.
 const MAX_PROBLEMS: usize = 5;
@@ -37,7 +37,7 @@ fn problems(schema: &Value, arguments: &RawJson) -> Option<String> {
         Ok(arguments) => arguments,
         Err(error) => {
             let problem = error.to_string();
-            // The place in our own JSON says nothing.
+            // The position is in our own JSON, so it means nothing to the caller.
             return problem.split(" at line ").next().map(str::to_owned);
         }
     };
@@ -72,8 +72,8 @@ impl<'a> Check<'a> {
             return;
         }
         self.steps_left -= 1;
-        // Of `anyOf` and `oneOf` it is a problem only if no form fits. That several fit `oneOf` is left to the
-        // server.
+        // For `anyOf` and `oneOf` it is a problem only if no form fits. Whether several forms of `oneOf` fit is left to
+        // the server.
         for (keyword, is_all) in [("anyOf", false), ("oneOf", false), ("allOf", true)] {
             let Some(parts) = rules.get(keyword).and_then(Value::as_array) else {
                 continue;
@@ -240,7 +240,7 @@ impl<'a> Check<'a> {
                 self.report(path, &format!("missing required \"{}\"{of}", visible(name)));
             }
         }
-        // Keys that match a pattern are not the others, and patterns are left to the server.
+        // Keys that match a pattern are not additional, and patterns are left to the server.
         let others = rules.get("additionalProperties");
         let others = others.filter(|_| !rules.contains_key("patternProperties"));
         for (name, value) in members {
@@ -279,8 +279,8 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Returns whether keys that the schema does not name are refused. Few schemas say so, but a key of the arguments
-/// themselves that is not among the parameters is a mistake.
+/// Returns whether keys that the schema does not name are refused. Few schemas say so, but an argument that is not
+/// among the parameters is a mistake.
 fn is_closed(rules: &Map<String, Value>, others: Option<&Value>, depth: usize) -> bool {
     let elsewhere = ["patternProperties", "allOf", "anyOf", "oneOf", "if"];
     match others {

@@ -1,7 +1,7 @@
 //! Consent: asks the user before a tool runs, where the configuration wants that, and remembers what the user has
-//! permitted for a session or for one run of a script. The question is the workbench's own: it goes to the client by the
-//! way of the call, its answer comes back here and nowhere else, and nothing that a server sends or is answered counts as
-//! one.
+//! permitted for a session or for one run of a script. The question is the workbench's own: it goes to the client along
+//! the path of the call, its answer comes back only here, and nothing that a server sends or receives counts as an
+//! answer.
 //!
 //! A consent names the definition that the user was shown. The server's task compares it with the definition that its
 //! instance announced, at the moment of sending.
@@ -223,7 +223,7 @@ impl Consents {
         Ok(Permit::Ask(asked))
     }
 
-    /// Remembers a consent that was found in the store of the replicas.
+    /// Records a consent that was found in the store of the replicas.
     pub(super) fn remember_shared(
         &self,
         server: &ServerHandle,
@@ -457,7 +457,7 @@ impl AskedCall {
         let mut hash = Sha256::new();
         hash.update(definition);
         for part in parts {
-            // With their lengths, so that no other parts make the same text.
+            // With their lengths, so that no two lists of parts have the same text.
             hash.update(part.len().to_le_bytes());
             hash.update(part);
         }

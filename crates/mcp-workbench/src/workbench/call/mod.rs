@@ -186,7 +186,7 @@ struct Run {
     client: Arc<dyn ClientHandle>,
     mode: Mode,
     tool: ToolIdentifier,
-    /// Set if the client continues a call with a state that a server gave out.
+    /// Set if the client continues a call with a state that a server issued.
     continues: bool,
     /// The operation in the event stream, while anybody listens.
     observed: Option<Box<OperationGuard>>,
@@ -194,7 +194,7 @@ struct Run {
     checks: u32,
     /// The number of times that the call was sent again because its headers were refused.
     header_repeats: u32,
-    /// Set once the user was offered to sign in for it: once is enough.
+    /// Set once the workbench has offered to sign the user in for this call: once is enough.
     was_offered: bool,
     select: Select,
 }
@@ -229,7 +229,7 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         mut context,
     } = call;
     let found = resolve::look_up(workbench, mode, names, Attempt::First, &context.client);
-    // The tool of a toolbox that is not open is not known in native mode: its operation begins when it is.
+    // In native mode the tools of a toolbox are unknown until it is open: the operation begins then.
     let is_known = !(mode == Mode::Native && matches!(found, Ok(Lookup::Unopened(_))));
     let (tool, found) = match found {
         Ok(Lookup::Found {
@@ -311,8 +311,8 @@ fn renamed(params: &RawJson, shown: &str, original: &ToolName) -> RawJson {
 }
 
 impl Run {
-    /// Goes as far as the call gets without waiting. `found` is the server of its tool and whether it has permission rules,
-    /// or `None` if that is not known yet; `shown` is the name of the tool as the client wrote it.
+    /// Runs the call as far as it gets without waiting. `found` is the server of its tool and whether it has permission
+    /// rules, or `None` if that is not known yet; `shown` is the name of the tool as the client wrote it.
     fn begin(
         self,
         found: Result<Option<(Arc<ServerHandle>, bool)>, LookupError>,
@@ -371,7 +371,7 @@ impl Run {
         }
     }
 
-    /// Takes the end of a call at its server.
+    /// Handles the end of a call at its server.
     fn settle(
         mut self,
         server: Arc<ServerHandle>,
@@ -425,7 +425,7 @@ impl Run {
         Settled::Waits(Box::new(WaitingCall { run: self, step }))
     }
 
-    /// Takes the outcome of a call. A result with a filter waits for that.
+    /// Handles the outcome of a call. A result with a filter waits for the filter.
     fn over(mut self, consent: Option<&Consent>, result: Result<CallResult, CallError>) -> Settled {
         match (self.filter(), result) {
             (Some(filter), Ok(result)) => {
