@@ -41,7 +41,7 @@ use crate::{
 
 /// How long a host without clients stays, so that the next client finds its servers running.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
-/// How long a connection may take to say what it wants.
+/// How long a connection may take to send its first line.
 const DEMAND_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long clients may take to finish their requests when the host stops. Then the servers are stopped.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -57,7 +57,7 @@ pub(crate) struct HostOptions {
     pub(crate) load: LoadConfig,
     /// Applies changes of the configuration to the workbench of a client from now on.
     pub(crate) follow: FollowConfig,
-    /// Stops that, because the client has ended.
+    /// Stops applying them, because the client has ended.
     pub(crate) forget: Box<dyn Fn(ViewId) + Send + Sync>,
     /// The event stream of all clients.
     pub(crate) observation: Observation,
@@ -88,7 +88,7 @@ pub(super) struct Host {
     pub(super) stop: CancellationToken,
     /// Cancelled when the host takes no more clients.
     drain: CancellationToken,
-    /// Held while the host takes clients.
+    /// The lock file. It is closed when the host takes no more clients, which releases the lock.
     owner: Mutex<Option<fs::File>>,
     build: Build,
     since: Instant,
@@ -104,7 +104,7 @@ struct FirstPool {
     folders: [Option<PathBuf>; 3],
 }
 
-/// Runs a host until it is stopped, a signal comes, or it had no client for some time.
+/// Runs a host until it is stopped, a signal arrives, or it has had no client for some time.
 pub(crate) async fn run(
     options: HostOptions,
     inherited: InheritedHost,
@@ -173,7 +173,7 @@ impl Host {
         say(&socket, &greeting).await;
         match timeout(DEMAND_TIMEOUT, receive(&socket)).await {
             Ok(Ok(received)) => self.take_demand(socket, received).await,
-            // A client that only looked, or a stranger.
+            // A client that only checked for a host, or a stranger.
             Ok(Err(error)) => tracing::debug!("a connection ended: {error}"),
             Err(_) => tracing::debug!("timed out waiting for the first line of a connection"),
         }
@@ -239,7 +239,7 @@ impl Host {
         clients::serve(self, socket, attach, passed).await
     }
 
-    /// Checks that a process means the configuration of this host.
+    /// Checks that a process uses the configuration of this host.
     pub(super) fn check_config(&self, attach: &Attach) -> Result<(), String> {
         if Path::new(&attach.config) == self.options.config {
             Ok(())
@@ -286,7 +286,7 @@ impl Host {
             return;
         }
         let pid = std::process::id();
-        // Renamed and not removed, because commands still have to find this host.
+        // Renamed, not removed, because commands still have to find this host.
         if let Err(error) = fs::rename(self.place.socket(), self.place.draining_socket(pid)) {
             tracing::warn!("failed to rename the socket: {error}");
         }
@@ -392,7 +392,7 @@ impl Host {
     }
 }
 
-/// Waits until there was no client for some time, or there is none and no more are taken.
+/// Waits until there has been no client for some time, or until there is none and no more are taken.
 async fn unused(mut count: watch::Receiver<usize>, drain: &CancellationToken) {
     loop {
         // Cannot fail: the sender lives as long as the host.

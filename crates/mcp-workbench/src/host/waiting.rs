@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{config::Environment, serve::journal::JournalFiles};
 
-/// How long a host that is not busy may take to be reached. After that the client is served alone.
+/// How long a host that is not busy may take to respond. After that the client is served alone.
 const REACH_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long a host may take to start, and an established host to load the configuration for a client.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -56,7 +56,7 @@ pub(crate) enum AttachError {
 }
 
 impl AttachError {
-    /// Returns whether the host has ended while it was asked.
+    /// Returns whether the host ended before it answered.
     fn is_end_of_host(&self) -> bool {
         let Self::Link(error) = self else {
             return false;
@@ -87,7 +87,8 @@ pub(crate) fn connect(place: &HostFolder, socket: &Path) -> Result<Connected, At
     ReachTimeout::new(place).connect(socket)
 }
 
-/// The time that a host may take to be reached. It begins again while the host is busy: many clients may start at the same moment.
+/// The time that a host may take to respond. It restarts while the host is busy: many clients may start at the same
+/// moment.
 struct ReachTimeout<'a> {
     place: &'a HostFolder,
     since: Instant,
@@ -127,7 +128,7 @@ impl<'a> ReachTimeout<'a> {
         loop {
             let greeting = match greeting(&mut link, self.left()) {
                 Err(AttachError::Silent) if !self.is_over() => continue,
-                // A host that is not busy any more has just said it, or never will.
+                // A host that is no longer busy has just said who it is, or never will.
                 Err(AttachError::Silent) => greeting(&mut link, RETRY_INTERVAL)?,
                 greeting => greeting?,
             };
@@ -143,7 +144,7 @@ impl Connected {
         self.link.receive(Some(START_TIMEOUT))?.parse()
     }
 
-    /// Waits until the host has ended, at most so long.
+    /// Waits until the host has ended, up to a time limit.
     pub(crate) fn wait_for_end(&mut self, limit: Duration) {
         let _ = self.link.receive(Some(limit));
     }
@@ -218,7 +219,7 @@ impl Waiting {
         }
     }
 
-    /// Waits for the end of the link, and keeps the last journal that came over it.
+    /// Waits for the end of the link, and stores the last journal that came over it.
     fn wait(&mut self, link: &mut BlockingLink, journal: &mut Option<JournalFiles>) -> LinkEnd {
         while let Ok(received) = link.receive(None) {
             match received.parse() {
@@ -242,7 +243,7 @@ impl Waiting {
         LinkEnd::Killed
     }
 
-    /// Updates the context of the client: the configuration may name other variables now.
+    /// Updates the context of the client: the configuration may name different variables now.
     fn describe_again(&mut self) {
         if let Some(attach) = (self.describe)() {
             self.attach = attach;
@@ -269,7 +270,7 @@ impl Waiting {
                     if greeting.link == LINK_VERSION && !own.is_newer_than(&greeting.build) {
                         return self.attach_to(link, journal);
                     }
-                    // The same host is still there after it was told to drain.
+                    // The same host is still there after it was asked to drain.
                     if drained.replace(greeting.pid) == Some(greeting.pid) {
                         return Err(AttachError::NotDrained);
                     }
@@ -350,7 +351,7 @@ fn attach_streams(
     }
 }
 
-/// Asks an older host to take no new clients, and waits until it has given up its socket.
+/// Asks an older host to take no new clients, and waits until it has released its socket.
 fn drain(mut link: BlockingLink) -> Result<(), AttachError> {
     link.send(&Demand::Drain, &[], START_TIMEOUT)?;
     link.receive(Some(START_TIMEOUT))?;

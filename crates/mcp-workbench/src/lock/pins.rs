@@ -31,7 +31,8 @@ use crate::{
     sync::lock,
 };
 
-/// The most that the tools of one server may take in the lock file: no server can make it too large for the others.
+/// The maximum size of the tools of one server in the lock file, so that no server can make it too large for the
+/// others.
 pub(super) const MAX_SERVER_BYTES: usize = 4 * 1024 * 1024;
 
 /// The lock file of a configuration.
@@ -39,7 +40,7 @@ pub(super) const MAX_SERVER_BYTES: usize = 4 * 1024 * 1024;
 pub(crate) struct Pins {
     /// The file, or `None` if the configuration is not a regular file.
     file: Option<PathBuf>,
-    /// How the program is called for the configuration.
+    /// The command line that runs the program with this configuration.
     program: Invocation,
     cache: Arc<ServerCache>,
     pub(super) texts: Texts,
@@ -186,9 +187,9 @@ impl Pins {
         }
     }
 
-    /// Reads the file if it may have changed. Returns how often another program was seen to change it: each workbench of a
-    /// process applies a change by itself. The state is not locked while the file is read, so that a slow disk blocks no
-    /// other task.
+    /// Reads the file if it may have changed. Returns the number of changes by other programs so far, by which each
+    /// workbench of a process finds those that it has not applied. The state is not locked while the file is read, so
+    /// that a slow disk blocks no other task.
     pub(crate) fn changes(&self) -> u64 {
         let Some(file) = &self.file else {
             return 0;
@@ -208,14 +209,14 @@ impl Pins {
         }
         let now = state.disk.clone();
         let before = std::mem::replace(&mut state.reported, now);
-        // The first reading is no change.
+        // The first reading is not a change.
         if before != Disk::Unread && before != state.disk {
             state.changes += 1;
         }
         state.changes
     }
 
-    /// Returns how often another program was seen to change the file, without reading it.
+    /// Returns the number of known changes of the file by other programs, without reading it.
     pub(crate) fn known_changes(&self) -> u64 {
         self.state().changes
     }
@@ -255,7 +256,7 @@ impl Pins {
     /// Stores these digests. Files are read and written.
     pub(crate) fn store_programs(&self, server: &Server) {
         let programs = self.cacheable_programs(server);
-        // A program has no sign-in.
+        // A stdio server has no sign-in.
         let grant = None;
         let subject = Subject::Launch { server, grant };
         let stored = self.cache.update(&subject, &Secrets::default(), |record| {
@@ -386,7 +387,7 @@ impl Pins {
         let differences = known.differences(observed(&found), Base::Seen);
         let mut too_large = None;
         if known.has_seen(observed(&found)) {
-            // The server is again as it was recorded, so a change that was not reported yet is none any more.
+            // The server matches its record again, so there is no unreported change any more.
             state.changed.remove(&key);
         } else if is_too_large {
             too_large = Some(state.log_too_large(key));

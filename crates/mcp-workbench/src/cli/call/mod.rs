@@ -211,7 +211,7 @@ struct EndedCall {
 
 /// Calls the tool with a server of this process.
 fn call_alone(wanted: WantedCall, mut config: Config) -> Result<EndedCall, ProbeError> {
-    // The call is one of `use_tool`, whatever the mode of the file is.
+    // The call goes through `use_tool`, whatever the mode of the file is.
     config.tool_mode = ToolMode::Proxy;
     config.purpose = Purpose::Call;
     let WantedCall {

@@ -29,7 +29,7 @@ pub(super) const GENERAL: &Topic = &Topic {
     words: &[],
 };
 
-/// The topics. If a server fits several equally well, the first one wins.
+/// The topics. If a server fits several topics equally well, the first one wins.
 const TOPICS: &[Topic] = &[
     Topic {
         name: "repositories",
@@ -291,7 +291,7 @@ fn argument_words(identity: &Identity) -> Vec<String> {
     let is_path = |word: &&String| word.starts_with(['/', '.', '~', '-']) || word.contains('\\');
     let arguments = line.iter().skip(1).filter(|word| !is_path(word));
     let arguments = arguments.flat_map(|word| match word.split_once("://") {
-        // The place of the sources says nothing about the server.
+        // The address of a repository says nothing about the server.
         Some((scheme, _)) if scheme.starts_with("git") => Vec::new(),
         // The path behind a host may be anything.
         Some((scheme, rest)) => {

@@ -1,5 +1,5 @@
-//! The requests of the page's script and of `mcp-workbench live`. What a command prints is its own document; what only a
-//! running workbench knows is made here.
+//! The requests of the page's script and of `mcp-workbench live`. Documents that a command prints come from that
+//! command; those that only a running workbench can make are made here.
 
 use std::{
     pin::Pin,
@@ -42,26 +42,26 @@ use crate::{
     workbench::{Decision, NotPending, PendingApproval, Workbench, own_servers},
 };
 
-/// The pause between two notices about changes, so that many calls make few.
+/// The pause between two notices about changes, so that many calls cause few notices.
 const NOTICE_PAUSE: Duration = Duration::from_millis(150);
-/// The time after which a silent stream says that it is alive.
+/// The time after which a silent stream sends a sign of life.
 const SILENCE: Duration = Duration::from_secs(15);
 /// How long a view waits for servers that are starting. One that hangs must not hide the others; the view is made again
 /// when it comes up.
 const START_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time limit for the start of a server that is compared with its pins. It is started for that alone.
+/// Time limit for the start of a server that is compared with its pins. It is started only for that.
 const REVIEW_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The running workbench, as the page sees it.
 pub(in crate::cli) struct Api {
-    /// The workbenches at the address of the page, that of everybody first. They have one event stream.
+    /// The workbenches at the address of the page, the common one first. They have one event stream.
     workbenches: Vec<Arc<Workbench>>,
     /// Those of other clients, with the same event stream.
     others: Option<OtherWorkbenches>,
     environment: Environment,
     /// `None` if there is no configuration file.
     commands: Option<Commands>,
-    /// Begins when somebody looks for the first time.
+    /// Starts recording at the first request.
     history: OnceLock<Arc<History>>,
     /// Ends the sign-in that waits for the browser. There is one at a time.
     signing_in: Mutex<CancellationToken>,
@@ -111,7 +111,7 @@ struct ServerAction {
     place: ServerQuery,
     /// The client of the configuration that has the server for itself.
     client: Option<String>,
-    /// The one of several servers of this name.
+    /// The number of the instance, if there are several servers of this name.
     instance: Option<u64>,
     action: Action,
 }
@@ -233,7 +233,7 @@ impl Api {
                         Ok(Ok(())) => break,
                         Ok(Err(_)) => return,
                         Err(_) => {
-                            // A comment, which the script does not see.
+                            // A comment of the event stream, which the script does not see.
                             if notices.send(Bytes::from_static(b":\n\n")).await.is_err() {
                                 return;
                             }
@@ -345,7 +345,7 @@ impl Api {
                 let secrets = self.workbench().observed().secrets();
                 json!({
                     "id": id,
-                    // They are compared by eye, and the decision names the call by its id.
+                    // For display only: the decision names the call by its id.
                     "toolbox": visible_name(call.tool.toolbox.as_str()),
                     "server": visible_name(call.tool.server.as_str()),
                     "tool": visible_name(call.tool.tool.as_str()),
@@ -420,7 +420,7 @@ impl Api {
             &place.server,
         ];
         let done = self.run(&approve).await;
-        // Not only when the file is next looked at: the user tries the tool now.
+        // Now, and not when the file is next checked: the user is about to try the tool.
         for workbench in &self.all_workbenches() {
             workbench.apply_lock_file().await;
         }
@@ -453,7 +453,7 @@ impl Api {
         document.map_err(|error| PageRefusal::failed(&error))
     }
 
-    /// Returns the tools of all servers, as far as they are known or can be had soon.
+    /// Returns the tools of all servers, as far as they are known or soon available.
     async fn known(&self) -> Vec<ProbeResult> {
         let progress = self.progress();
         on_heap(known_servers(
