@@ -82,7 +82,7 @@ pub(crate) struct CallContext {
     pub meta: Option<RawJson>,
     /// The caller's answers to the questions of an earlier attempt.
     pub retry: Option<Box<Retry>>,
-    /// Reports about it while it runs.
+    /// The reports about the call while it runs.
     pub reports: CallReports,
 }
 
@@ -121,7 +121,7 @@ impl CallReports {
         self.0.get_or_insert_default().span = Some(span);
     }
 
-    /// Marks that the call is about to be repeated.
+    /// Records that the call is about to be repeated.
     pub(crate) fn restart(&mut self) {
         if let Some(state) = &mut self.0 {
             state.before = state.now;
@@ -265,7 +265,7 @@ pub(crate) trait ClientHandle: Send + Sync {
         self.ask(Question::Elicitation, Some(params))
     }
 
-    /// Marks that the call waits for the user, and that its server is not running it, until the guard is dropped.
+    /// Records, until the guard is dropped, that the call waits for the user and that its server is not running it.
     fn wait_for_user(&self) -> Option<UserWait> {
         None
     }
@@ -332,7 +332,7 @@ impl Owner {
     /// Returns the text that values in the store are bound to; `None` if other processes do not know the owner.
     pub(crate) fn shared(self) -> Option<String> {
         match self {
-            // Nothing tells these clients apart. Their values are found by random names, which only the right one
+            // These clients cannot be told apart. Their values are found by random names, which only the right one
             // knows.
             Self::Principal(Principal::Anybody) => Some("anybody".to_owned()),
             Self::Principal(principal @ (Principal::Holder(_) | Principal::User(_))) => {
@@ -490,7 +490,7 @@ impl ClientCapabilities {
     pub(crate) fn announced(&self, era: Era) -> RawJson {
         let nothing = || ObjectText::new().finish();
         let mut announced = self.common();
-        // A client that declares elicitation has said which kinds of it it takes.
+        // A client that declares elicitation has also declared which kinds it supports.
         if era == Era::Modern && self.get(Question::Elicitation).is_none() {
             let forms = ObjectText::new().raw("form", &nothing()).finish();
             announced = announced.with_member(Question::Elicitation.capability(), &forms);
@@ -513,7 +513,7 @@ impl ClientCapabilities {
         let mut declared = declared.peekable();
         declared.peek()?;
         let text = declared.fold(ObjectText::new(), |text, (name, it)| text.raw(name, &it));
-        // White space must not make two equal declarations different: each set has servers of its own.
+        // White space must not make equal declarations different: each set has servers of its own.
         Some(ExtensionSet(Sha256::digest(
             text.finish().minified().as_bytes(),
         )))

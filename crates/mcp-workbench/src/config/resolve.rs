@@ -165,13 +165,13 @@ struct Resolver<'a> {
     /// The default for servers without their own value.
     pin: PinMode,
     environment: &'a Environment,
-    /// The default for toolboxes without their own value.
+    /// The default for toolboxes that set no value.
     connect: Option<RawConnect>,
     findings: &'a mut Findings,
     /// The default for servers without their own value.
     sanitize: bool,
     learn_shapes: bool,
-    /// Those of the file, which credentials of users need.
+    /// The `auth` of the file, which credentials of users need.
     auth: Option<&'a RawAuth>,
     seal: Option<&'a RawSeal>,
 }
@@ -228,7 +228,7 @@ impl Resolver<'_> {
             .as_ref()
             .map(|it| self.permissions(&mut variables, it));
         let kind = self.kind(&mut variables, raw);
-        // Only now all texts of the entry are expanded, and all of its secrets are known.
+        // Only now are all texts of the entry expanded and all of its secrets known.
         let transport = if variables.unset.is_empty() {
             match kind? {
                 TransportKind::Stdio => Transport::Stdio(StdioLaunch {

@@ -8,7 +8,7 @@ use rawjson::{Kind, RawJson};
 use super::{CallOutcome, Event, Hop, HopEnd, Operation, OperationEnd, RemoteAddress, Side};
 use crate::{call::Carrier, wire::RequestId};
 
-/// The bounds of the histograms, in seconds, that the conventions advise.
+/// The bounds of the histograms, in seconds, as the conventions recommend them.
 pub(crate) const BOUNDS: [f64; 14] = [
     0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
 ];
@@ -38,7 +38,7 @@ const SERVER: &str = "mcp_workbench.server";
 const CODE: &str = "mcp_workbench.error.code";
 /// The run of a script that made the call.
 const RUN: &str = "mcp_workbench.run";
-/// The codes of calls that name nothing that is configured. Their names are what a client made up.
+/// The codes of calls whose toolbox, server or tool does not exist. The client may have invented the names.
 const UNKNOWN: [&str; 3] = ["toolbox_unknown", "server_unknown", "tool_unknown"];
 /// The JSON-RPC codes that blame the request. The receiver of the request does not count them as failures.
 const CALLER_FAULTS: [&str; 5] = ["-32700", "-32600", "-32601", "-32602", "-32002"];
@@ -237,7 +237,7 @@ fn hop_attributes(end: &HopEnd<'_>) -> Vec<Attribute> {
         attributes.extend(hop.target.as_deref().map(|it| (PROMPT, cut(it))));
     }
     match end.response_error.and_then(response_code) {
-        // For the sender of a request every refusal is a failure, whoever is to blame for it.
+        // For the sender of a request every refusal is a failure, whoever caused it.
         Some(code) => attributes.extend([(STATUS_CODE, code.clone()), (ERROR, code)]),
         None => attributes.extend(end.error.map(|it| (ERROR, it.into()))),
     }

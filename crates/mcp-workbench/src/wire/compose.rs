@@ -92,7 +92,7 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// Appends the text, up to a body that is not copied: [`END`] is to follow that.
+    /// Appends the text, up to a body that is not copied: [`END`] must follow it.
     pub(super) fn write_to(self, text: &mut Vec<u8>) -> Option<Bytes> {
         match self {
             Self::Result { id, lead, result } => {
@@ -159,8 +159,8 @@ impl Frame {
     /// Returns the id of the request that this is the answer to.
     pub fn answered_id(&self) -> Option<RequestId> {
         let id = id_from_head(&self.head)?;
-        // Only frames that were composed here are asked, and their members have a fixed order. Comparing prefixes is
-        // enough.
+        // This is called only for frames that were composed here. Their members have a fixed order, so comparing
+        // prefixes is enough.
         let rest = self
             .head
             .strip_prefix(BEGINNING)?
@@ -437,8 +437,8 @@ fn begin(text: &mut Vec<u8>, id: &[u8], next: &[u8]) {
 
 /// Ends a message with its body; one that is long is returned and not copied.
 fn splice(text: &mut Vec<u8>, body: &Bytes) -> Option<Bytes> {
-    // A body of its own costs one more buffer in the write. From this size on that is cheaper than a copy, which for
-    // a large result would be up to 16 MiB.
+    // A separate body costs one more buffer in the write. From this size on that is cheaper than a copy, which for a
+    // large result would be up to 16 MiB.
     if body.len() >= COPY_BELOW {
         return Some(body.clone());
     }

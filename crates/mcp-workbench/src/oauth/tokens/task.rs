@@ -37,7 +37,7 @@ pub(super) struct TokenTask {
     account: Account,
     publish: watch::Sender<TokenState>,
     is_wanted: Arc<AtomicBool>,
-    /// The record as it was last loaded; for credentials of the entry, one that is not stored.
+    /// The record as it was last loaded. Credentials of the entry have a record that is not stored.
     record: Option<Record>,
     /// The authorization server, and the time of its discovery.
     authority: Option<(Authority, Instant)>,
@@ -48,7 +48,7 @@ pub(super) struct TokenTask {
     failures: u32,
     /// The last token that replaced a refused one.
     replacement: Option<(Bearer, Instant)>,
-    /// Scopes to request in addition with the credentials of the entry.
+    /// Additional scopes to request with the credentials of the entry.
     needed: Vec<String>,
 }
 
@@ -146,7 +146,7 @@ impl TokenTask {
         refused: Option<&Bearer>,
         challenge: Option<&Challenge>,
     ) -> Result<Bearer, TokenFault> {
-        // A request that was on its way during a refresh was refused with the old token. The new one needs no other
+        // A request that was in flight during a refresh was refused with the old token. The new token needs no further
         // refresh.
         let is_other = |it: &Bearer| Some(it) != refused;
         if let Some(other) = self.good().filter(is_other) {
@@ -160,7 +160,7 @@ impl TokenTask {
         self.check_trouble()?;
         let is_replacement =
             |(it, at): &(Bearer, Instant)| Some(it) == refused && at.elapsed() < SOON;
-        // The server refuses even a new token. Refreshing again would go on without end.
+        // The server refuses even a new token. Refreshing again would never end.
         if self.replacement.as_ref().is_some_and(is_replacement) {
             return Err(SignedOut::Refused.into());
         }
@@ -196,7 +196,7 @@ impl TokenTask {
         if !self.is_wanted.swap(false, Ordering::Relaxed) {
             return;
         }
-        // While the old token is valid, another attempt follows after the pause. Otherwise the next request makes it.
+        // While the old token is valid, another attempt follows after the pause. Otherwise the next request makes one.
         if self.renew(Want::New).await.is_err() && self.good().is_some() {
             self.next = self.trouble.as_ref().map(|(_, until)| *until);
         }
@@ -307,8 +307,8 @@ impl TokenTask {
         Ok(())
     }
 
-    /// Exchanges the token that the user's client has sent last. The user's token is sent to the authorization server that
-    /// issued it, and to nobody else. If the entry trusts another one, that one gets an assertion about the user.
+    /// Exchanges the last token that the user's client sent. The user's token is sent only to the authorization server
+    /// that issued it. If the entry trusts another one, that one gets an assertion about the user.
     async fn get_by_exchange(&mut self, want: Want<'_>) -> Result<(), TokenFault> {
         let account = self.account.clone();
         let CredentialOwner::User(user) = account.owner() else {
@@ -362,8 +362,8 @@ impl TokenTask {
         self.use_record(Some(record));
     }
 
-    /// Loads the record. Returns true if it has a different token that is valid. Fails if the store of replicas is away: then it
-    /// is not known whether the user is signed in.
+    /// Loads the record. Returns true if it has a different token that is valid. Fails if the store of replicas cannot
+    /// be reached: then it is unknown whether the user is signed in.
     async fn reload(&mut self) -> Result<bool, StoreFault> {
         if !self.account.needs_person() || self.account.store().is_none() {
             return Ok(false);
