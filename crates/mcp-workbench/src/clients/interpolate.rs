@@ -160,7 +160,8 @@ impl ReferenceContext<'_> {
         if let Some(inside) = text.strip_prefix("${") {
             return Some(match inside.find('}') {
                 Some(length) => (length + 3, self.braces(&inside[..length])),
-                // Without its brace it is no reference to the client. It must not become one to the workbench, so it is escaped.
+                // Without its brace it is not a reference for the client. It must not become one for the workbench, so
+                // it is escaped.
                 None => (2, Meaning::Text("${".to_owned())),
             });
         }

@@ -95,7 +95,7 @@ mod unix {
         if let Some(fault) = link(path) {
             return Some(fault);
         }
-        // A file that cannot be looked at is reported when it is read.
+        // A file that cannot be examined is reported when it is read.
         let path = fs::canonicalize(path).ok()?;
         let file = fs::metadata(&path).ok()?;
         if !file.is_file() {

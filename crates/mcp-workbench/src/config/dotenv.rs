@@ -56,7 +56,7 @@ fn assignment(text: &str) -> Result<(Option<Variable>, &str), LineFault> {
     if !is_name(name) {
         return Err(LineFault::BadName);
     }
-    // The value is read from the whole text and not from this line, since a quoted one may go on behind it.
+    // The value is read from the whole text and not from this line, since a quoted one may continue after it.
     let start = line.len() - content.len() + before.len() + 1;
     let (value, after) = value(&text[start..])?;
     if value.contains('\0') {

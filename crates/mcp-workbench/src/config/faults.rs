@@ -272,7 +272,7 @@ pub enum KeyScope {
 impl Fault {
     pub fn severity(&self) -> Severity {
         match self {
-            // Entries of other MCP clients have keys that mean nothing here, and must work all the same.
+            // Entries of other MCP clients have keys that mean nothing here, and must still work.
             Self::Key(
                 KeyFault::Unknown {
                     scope: KeyScope::Server | KeyScope::OAuth,

@@ -54,7 +54,7 @@ impl ToolFilters {
     }
 
     /// Returns the entries, as written, that match none of `tools` (all tools of the server). An entry of only `*` is
-    /// never returned, because it is no mistake on a server without tools.
+    /// never returned, because it is not a mistake on a server without tools.
     pub fn unmatched<'a, 'b>(&'a self, tools: impl Iterator<Item = &'b str>) -> Vec<&'a str> {
         let tools: Vec<&str> = tools.collect();
         let patterns = self.patterns.iter().flatten();

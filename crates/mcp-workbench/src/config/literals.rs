@@ -69,7 +69,7 @@ const SECRET_ENDINGS: &[&str] = &[
 /// Whole words that name a credential.
 const SECRET_WORDS: &[&str] = &["auth", "dsn", "pass", "pat", "private", "pwd", "session"];
 
-/// Last words of names that only refer to a credential or describe it.
+/// The last parts of names that only refer to a credential or describe it.
 const HARMLESS_ENDINGS: &[&str] = &[
     "count", "dir", "endpoint", "env", "expiry", "file", "folder", "id", "limit", "method", "mode",
     "name", "path", "port", "provider", "scope", "scopes", "ttl", "type", "uri", "url",

@@ -56,7 +56,7 @@ impl Permissions {
             RuleTarget::Name(glob) => {
                 !glob.is_everything() && !tools.iter().any(|tool| glob.matches(tool))
             }
-            // Hints can come and go with every version of a server, so a rule about them is no mistake.
+            // Hints can come and go with every version of a server, so a rule about them is not a mistake.
             RuleTarget::Hint(_) => false,
         });
         unmatched.map(PermissionRule::written).collect()

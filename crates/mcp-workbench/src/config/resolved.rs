@@ -217,7 +217,7 @@ pub enum Share {
     Machine,
     /// Those that were started in one folder, if the values that the entry names are equal.
     Project,
-    /// None.
+    /// No other client.
     Client,
 }
 

@@ -26,7 +26,7 @@ pub struct WrittenEntry {
     pub url: Option<String>,
     /// The names of its headers, sorted.
     pub headers: Vec<String>,
-    /// `type`, or otherwise `transport`.
+    /// `type`, or `transport` if there is none.
     pub kind: Option<String>,
 }
 
@@ -84,7 +84,7 @@ fn arguments(raw: &RawServer) -> Vec<String> {
     for index in secret_arguments(&outside) {
         let argument = &mut arguments[index];
         *argument = match argument.split_once('=') {
-            // The name of an option such as `--token=…` is no secret.
+            // The name of an option such as `--token=…` is not a secret.
             Some((name, _)) => format!("{name}={REDACTED}"),
             None => REDACTED.to_owned(),
         };

@@ -244,7 +244,7 @@ impl Account {
             return Ok(false);
         };
         // Revocation may take long, so it is done before the lock is taken. A record that cannot be read is removed
-        // all the same.
+        // too.
         let record = self.read().await.ok().flatten();
         if let Some(record) = record.filter(|it| it.token.is_some()) {
             self.revoke(&record).await;

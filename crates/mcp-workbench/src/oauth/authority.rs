@@ -155,7 +155,7 @@ impl Authority {
     }
 
     /// Refuses an authority that does not issue codes or does not protect them with PKCE. One without metadata cannot
-    /// say so; the challenge is sent to it all the same.
+    /// say so; the challenge is still sent to it.
     pub(super) fn check_support(&self) -> Result<(), SignInError> {
         let methods = "code_challenge_methods_supported";
         if self.found.is_described && self.metadata().lists(methods, "S256") != Some(true) {

@@ -89,7 +89,7 @@ pub(super) async fn metadata(fetcher: &Fetcher) -> Result<Metadata, SignInError>
 }
 
 /// Fetches the resource metadata that the server itself has named. A document about another server is an error: any
-/// other way to go on would drop the binding of the token to this server.
+/// other way to continue would drop the binding of the token to this server.
 async fn named_resource(
     fetcher: &Fetcher,
     url: Option<&Url>,

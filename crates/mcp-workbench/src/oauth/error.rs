@@ -222,7 +222,7 @@ pub(crate) enum SignedOut {
     Refused,
 }
 
-/// A missing token.
+/// The reason why there is no token.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum TokenFault {
     #[error(transparent)]

@@ -123,7 +123,7 @@ impl Fetcher {
     }
 
     /// Asks the server for its challenge. Many servers refuse every GET, so that a `ping` is posted first; others send
-    /// a challenge only to a GET. Only the head of the response is read, since the body may be a stream without end.
+    /// a challenge only to a GET. Only the head of the response is read, since the body may be an endless stream.
     pub(super) async fn probe(&self) -> Result<Option<Challenge>, FetchFault> {
         let mut ping = post(JSON, PING.to_owned());
         ping.headers_mut().insert(ACCEPT, JSON_OR_STREAM);

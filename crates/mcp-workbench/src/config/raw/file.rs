@@ -320,7 +320,7 @@ pub(super) fn named<T>(
     let mut members = IndexMap::new();
     for entry in reader.entries(node).unwrap_or_default() {
         if let Some(fault) = name_fault(kind, entry.key) {
-            // The value is read all the same, so that its faults are reported at once.
+            // The value is still read, so that its faults are reported at once.
             reader.report(entry.key_start, &entry.node.path, fault);
         }
         if let Some(value) = read(reader, &entry.node) {

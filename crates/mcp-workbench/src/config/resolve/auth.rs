@@ -21,7 +21,7 @@ impl Resolver<'_> {
                 let resource = self.text(variables, text);
                 self.url(text, &resource)?
             }
-            // An audience that is no address needs one beside it: clients look for the metadata there.
+            // An audience that is not an address needs one beside it: clients look for the metadata there.
             None => self.url(raw.audience.as_ref()?, &audience)?,
         };
         let client = raw.client_id.as_ref().map(|id| AuthClient {
@@ -53,7 +53,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Returns the claims of a client; `None` if it is no client of users.
+    /// Returns the claims of a client; `None` if it does not stand for users.
     pub(super) fn claims(&mut self, raw: &RawClient) -> Option<ClientClaims> {
         let variables = &mut EntryVariables::default();
         let claims = raw
@@ -67,7 +67,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Returns a text as an address, or records that it is none.
+    /// Returns a text as an address, or records that it is not one.
     pub(super) fn url(&mut self, text: &Text, value: &str) -> Option<Url> {
         let url = Url::parse(value).ok();
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());

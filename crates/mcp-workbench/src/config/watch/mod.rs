@@ -54,7 +54,7 @@ impl FileWatch {
     /// but not returned is seen at the next comparison of fingerprints.
     pub(crate) async fn changed(&mut self) {
         self.noticed().await;
-        // Editors write in several steps. A program that never stops writing must not delay a reload for ever.
+        // Editors write in several steps. A program that never stops writing must not delay a reload forever.
         let end = Instant::now() + MAX_WRITE_WAIT;
         while Instant::now() < end {
             let quiet = Instant::now() + QUIET_PERIOD;

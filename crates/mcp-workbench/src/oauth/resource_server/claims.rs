@@ -68,8 +68,8 @@ impl Claims {
         }
     }
 
-    /// Returns the client that the user is: the first one with these claims. Without clients of users everybody is the
-    /// same, and with them nobody gets in who is none of them.
+    /// Returns the client of the user: the first one whose claims the user has. If no client has claims, users have no
+    /// client. If any does, a user who matches none is refused.
     pub(super) fn client(
         &self,
         clients: &[(ClientName, ClientClaims)],

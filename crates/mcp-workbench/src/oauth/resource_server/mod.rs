@@ -30,7 +30,7 @@ use keys::{KeyOwner, KeySet, Keys};
 const LEEWAY_SECONDS: u64 = 60;
 /// The path of the metadata, in front of the path of the resource.
 pub(crate) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
-/// The longest token that is looked at.
+/// The longest token that is checked.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
 
 /// A user who has shown a valid token.

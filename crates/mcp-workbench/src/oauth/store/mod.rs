@@ -74,8 +74,8 @@ impl UserRecords {
         }
     }
 
-    /// Records that a value is used, for all replicas and for so long. Returns false if it was used before. Without a store each
-    /// process knows only its own.
+    /// Records for `ttl`, and for all replicas, that a value is used. Returns false if it was used before. Without a
+    /// store, each process knows only the values that it has used itself.
     pub(super) async fn use_up(&self, value: &str, ttl: Duration) -> Result<bool, StoreFault> {
         match self {
             Self::Nowhere | Self::Local { .. } => Ok(true),

@@ -12,7 +12,7 @@ use super::{
     PublishedToken, ahead,
 };
 
-/// Waits for a moment; forever if there is none.
+/// Waits until a moment; forever if there is none.
 pub(super) async fn due(next: Option<Instant>) {
     match next {
         Some(next) => sleep_until(next).await,
