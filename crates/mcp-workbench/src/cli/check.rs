@@ -16,7 +16,7 @@ use crate::{
 pub(super) fn run(config: Option<&Path>, environment: &Environment) -> CommandResult {
     let loaded = load_configuration(config, environment)?;
     output::data(&describe(&loaded)?);
-    // Unset variables are no error of the file, so the summary above is still printed.
+    // Unset variables are not an error of the file, so the summary above is still printed.
     for problem in loaded.warnings.iter().chain(&loaded.unset) {
         output::remark(&problem.to_string());
     }

@@ -176,7 +176,7 @@ fn rendered(line: &AuditLine, style: OutputStyle) -> String {
         cut(&visible(text), NAME_WIDTH)
     };
     let time = text("time");
-    // This line is no call: it reports calls that could not be recorded.
+    // This line is not a call: it reports calls that could not be recorded.
     if let Some(calls) = line.number("not_noted") {
         let words = format!("{calls} calls were not recorded");
         return format!("{time}  {}", style.paint(Ink::Bad, &words));

@@ -189,7 +189,7 @@ pub(super) async fn follow(following: Vec<(Arc<Workbench>, Source)>, mut signal:
     }
 }
 
-/// Waits for a change; waits for ever if nothing is watched.
+/// Waits for a change; waits forever if nothing is watched.
 async fn changed(watch: Option<&mut FileWatch>) {
     match watch {
         Some(watch) => watch.changed().await,

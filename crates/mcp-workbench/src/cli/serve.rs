@@ -296,7 +296,7 @@ enum ServeError {
     NotContinued(io::Error),
 }
 
-/// Creates the workbenches of the clients that have tokens, next to that of everybody.
+/// Creates the workbenches of the clients that have tokens, next to the common one.
 fn beside(
     everybody: Arc<Workbench>,
     clients: IndexMap<ClientName, Served>,

@@ -274,7 +274,7 @@ impl BlockingLink {
         }
     }
 
-    /// Receives the next line. Without a timeout it waits for ever.
+    /// Receives the next line. Without a timeout it waits forever.
     pub(crate) fn receive(&mut self, timeout: Option<Duration>) -> Result<Received, LinkError> {
         self.socket.set_read_timeout(timeout)?;
         loop {

@@ -156,7 +156,7 @@ struct SignedOutServer<'a> {
     /// How many users were signed in before, if every user has credentials of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     users: Option<usize>,
-    /// Its name for messages.
+    /// The name of the server for messages.
     #[serde(skip)]
     shown: String,
 }

@@ -29,7 +29,7 @@ impl Paste {
         Self(receiver)
     }
 
-    /// Waits for the next line that is not empty; for ever once there can be none. Cancel-safe.
+    /// Waits for the next line that is not empty; forever if there can be none. Cancel-safe.
     pub(super) async fn next(&mut self) -> String {
         match self.0.recv().await {
             Some(line) => line,

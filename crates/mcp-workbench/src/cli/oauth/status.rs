@@ -22,7 +22,7 @@ use crate::{
     visible::visible,
 };
 
-/// How it is shown.
+/// The arguments of `auth status`.
 #[derive(Args)]
 pub(super) struct StatusArguments {
     /// Print one JSON document
@@ -45,19 +45,19 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// How a server knows the workbench.
+/// The state of the sign-in to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum SignInState {
-    /// There is a token that is good or can be made new.
+    /// There is a token that is valid or can be refreshed.
     SignedIn,
-    /// There was one.
+    /// There was a sign-in, which is no longer valid.
     Ended,
     /// There was none, or none is needed.
     NotSignedIn,
     /// The stored sign-in cannot be read.
     Unreadable,
-    /// The workbench gets tokens by itself.
+    /// The workbench gets tokens without a user.
     ClientCredentials,
     /// The entry has its own header or password.
     OwnCredentials,
@@ -67,7 +67,7 @@ enum SignInState {
     Unset,
 }
 
-/// All remote servers.
+/// The document of `auth status --json`.
 #[derive(Serialize)]
 struct Status {
     file: String,

@@ -62,8 +62,8 @@ pub(super) enum StartOutcome {
         observation: Observation,
         /// The canonical definitions of its tools by name.
         texts: BTreeMap<String, String>,
-        /// Tools withheld for unapproved findings, by name. They are included only if one of them is named:
-        /// whoever approves a whole server has not looked at each of them.
+        /// Tools withheld for unapproved findings, by name. They are included only if one of them is named: a user who
+        /// approves a whole server has not looked at each of them.
         reviewable: BTreeMap<String, Reviewable>,
     },
     Failed(String),

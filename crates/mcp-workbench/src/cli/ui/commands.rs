@@ -69,7 +69,7 @@ impl Commands {
         let mut output = child.stdout.take()?.take(MAX_OUTPUT);
         let mut errors = child.stderr.take()?.take(MAX_OUTPUT);
         let ended = timeout(TIMEOUT, async {
-            // Both at once: a command that fills one pipe while the other is read would wait for ever.
+            // Both at once: a command that fills one pipe while the other is read would wait forever.
             let read = tokio::try_join!(
                 output.read_to_string(&mut stdout),
                 errors.read_to_string(&mut stderr)
