@@ -1,5 +1,5 @@
 //! Text that a server writes to stdout while it starts and that is not a message, such as a banner or a log line. The
-//! start goes on without it, but it often explains a start that fails.
+//! start continues without it, but it often explains a start that fails.
 
 use std::sync::OnceLock;
 

@@ -1,5 +1,5 @@
 //! Serves one of several clients of a host, over the stdin and stdout of the process that the client started. The host
-//! and its servers go on when the client ends.
+//! and its servers keep running when the client ends.
 
 use std::{io, sync::Arc};
 

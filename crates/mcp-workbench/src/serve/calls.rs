@@ -282,7 +282,7 @@ pub(super) fn begin(
     }
 }
 
-/// Returns the refusal of a name that is no tool's.
+/// Returns the refusal of a name that no tool has.
 fn unknown_tool(workbench: &Workbench, name: &str) -> Reply {
     if workbench.is_dynamic() {
         Reply::Own(meta::not_registered(name))

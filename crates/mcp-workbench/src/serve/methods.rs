@@ -280,7 +280,7 @@ pub(super) async fn read_linked(
         // The server may read a different one than we have checked.
         return Reply::invalid_params("uri: duplicate key");
     }
-    // First, because no server can own an address of ours.
+    // First, because no server can own one of our addresses.
     if budget::is_address(&uri) {
         return results::read(workbench, requester, &uri).await;
     }

@@ -183,7 +183,7 @@ impl ParkedCalls {
         parked.ok_or_else(|| Reply::internal_error("the parked call has ended"))
     }
 
-    /// Cancels the exchanges that have waited for too long, for ever.
+    /// Cancels exchanges that have waited for too long. Never ends.
     pub(super) async fn expire(&self) {
         let mut alarm = Alarm::default();
         loop {

@@ -174,7 +174,7 @@ impl LineFramer {
             self.was_huge |= end > HUGE_LINE;
             let mut line = self.buffer.split_to(end + 1).freeze();
             line.truncate(end);
-            // Blank lines are skipped, so the loop goes on until a line counts or the buffer is used up.
+            // Blank lines are skipped, so the loop continues until a line counts or the buffer is used up.
             if let Some(line) = self.classify(line) {
                 return Some(line);
             }

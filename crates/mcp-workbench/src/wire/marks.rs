@@ -88,7 +88,7 @@ impl ResultMarks {
                         is_complete: value == COMPLETE,
                     };
                     match &mut marks.result_type {
-                        // The first counts, and a result that has two is looked at more closely.
+                        // The first counts, and a result that has two is examined more closely.
                         Some(first) => first.is_complete = false,
                         None => marks.result_type = Some(mark),
                     }

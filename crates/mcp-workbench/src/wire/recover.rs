@@ -36,7 +36,7 @@ pub(crate) fn id_from_head(head: &[u8]) -> Option<RequestId> {
     at = scanner.expect(at, b'{').ok()?;
     loop {
         let (key, value, end) = member(&mut scanner, at)?;
-        // A value that ends with the excerpt may go on behind it.
+        // A value that ends with the excerpt may continue after it.
         if end == head.len() {
             return None;
         }

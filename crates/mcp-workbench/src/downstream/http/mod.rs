@@ -81,7 +81,7 @@ pub(super) struct HttpLink {
     background: TaskTracker,
     /// The session that requests are made for. A call is never sent to a later one, whose tools were not compared.
     generation: u64,
-    /// The begin of the shutdown, if there is one.
+    /// The start of the shutdown, if there is one.
     closing_since: Option<Instant>,
 }
 

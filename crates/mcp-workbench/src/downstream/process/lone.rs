@@ -46,7 +46,7 @@ impl LoneProcess {
             let id = child.id().and_then(|id| i32::try_from(id).ok());
             let pid = id.and_then(rustix::process::Pid::from_raw);
             // Otherwise it would be taken for an adopted child and reaped, and its owner would wait for its status
-            // for ever.
+            // forever.
             table.keep(pid);
             Self {
                 child,

@@ -75,7 +75,7 @@ async fn follow_rounds(
         {
             return Ok(result);
         }
-        // A faulty server could ask for ever, and every round may cost the user an answer.
+        // A faulty server could ask forever, and every round may cost the user an answer.
         if rounds == MAX_ROUNDS {
             return Err(CallError::EndlessQuestions { rounds });
         }

@@ -452,7 +452,7 @@ impl Calls {
                 {
                     finish(call, Err(error(Outcome::Unknown)));
                 }
-                // A server that exits whenever it gets this call must not be restarted for it without end.
+                // A server that exits whenever it gets this call must not be restarted for it endlessly.
                 Some(PendingRequest::Call(call)) if call.queued.put_back == MAX_PUT_BACK => {
                     finish(call, Err(error(Outcome::NotSent)));
                 }

@@ -70,7 +70,7 @@ impl Health {
         ask
     }
 
-    /// Records the begin of an oversized message.
+    /// Records the start of an oversized message.
     pub(crate) fn oversized(&mut self, has_owner: bool, bytes: u64, now: Instant) {
         self.oversized = Some(OversizedMessage {
             has_owner,

@@ -24,8 +24,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How long a reading may take.
 pub(crate) const LISTING_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The number of consecutive readings that may end with another announced change before calls are sent anyway: a
-/// server that announces changes without end must not block them.
+/// The number of consecutive readings that may end with another announced change before calls are sent anyway: a server
+/// that keeps announcing changes must not block them.
 const MAX_UNSETTLED: u32 = 3;
 
 /// The reading of a changed list.
@@ -319,7 +319,7 @@ impl Refresh {
             0
         };
         self.finish(status);
-        // After several changed lists in a row calls go on with the newest, or they would wait for ever.
+        // After several changed lists in a row, calls continue with the newest, or they would wait forever.
         if self.is_outdated && self.unsettled < MAX_UNSETTLED {
             PageOutcome::ChangedAgain
         } else {

@@ -401,7 +401,7 @@ async fn accept_page(mut walk: ListWalk, page: RawJson) -> (ListWalk, Option<Ste
     .await
 }
 
-/// Reads the skills of a server. A server that refuses has none: its tools can be used all the same.
+/// Reads the skills of a server. A server that refuses has none, but its tools can be used.
 async fn list_skills(conversation: &mut Conversation<'_>) -> Result<Vec<String>, ConnectError> {
     let bounds = ListBounds {
         tools: MAX_SKILLS,

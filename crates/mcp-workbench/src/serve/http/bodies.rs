@@ -65,7 +65,7 @@ impl Body for PartsBody {
     }
 }
 
-/// The events of a stream, as long as it goes on.
+/// The events of a stream, as long as it lasts.
 pub(super) struct EventBody {
     reader: StreamReader,
     /// The bytes to send before the next event.

@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_burst_passes_and_then_one_per_interval_to_the_nanosecond() {
-        // Three per second: an interval that is no whole number of nanoseconds.
+        // Three per second: an interval that is not a whole number of nanoseconds.
         let (rate, start) = (rate(3, 5), Instant::now());
         let mut bucket = Bucket::new(start);
         for _ in 0..5 {

@@ -34,7 +34,7 @@ pub(crate) struct Workbenches {
 }
 
 impl Workbenches {
-    /// Returns all of them, that of everybody first.
+    /// Returns all of them, the common one first.
     pub(crate) fn all(&self) -> Vec<Arc<Workbench>> {
         let clients = self.clients.iter().map(|(_, it)| it);
         std::iter::once(&self.everybody)
@@ -190,14 +190,14 @@ impl Contexts {
         gauges.collect()
     }
 
-    /// Returns all workbenches of the process, that of everybody first.
+    /// Returns all workbenches of the process, the common one first.
     fn shown(&self) -> Vec<Arc<Workbench>> {
         let others = self.others.as_ref().map(|others| others());
         let own = self.workbenches().into_iter();
         own.chain(others.into_iter().flatten()).collect()
     }
 
-    /// Returns the workbenches that are served here, that of everybody first.
+    /// Returns the workbenches that are served here, the common one first.
     pub(super) fn workbenches(&self) -> Vec<Arc<Workbench>> {
         let clients = self.clients.values();
         std::iter::once(&self.everybody)

@@ -365,7 +365,7 @@ impl Body for RelayedBody {
                 }
                 Some(data)
             }
-            // The replica died in the middle of a stream. Its client gets an answer all the same.
+            // The replica died in the middle of a stream. Its client still gets an answer.
             Some(Err(_)) => self.lost.take().map(|lost| lost.event),
             None => None,
         };

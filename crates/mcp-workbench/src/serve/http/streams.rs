@@ -277,7 +277,7 @@ impl Streams {
         let Some(stream) = state.streams.get_mut(&id) else {
             return Attachment::Unknown;
         };
-        // Without a position the reader goes on where the one before it stopped.
+        // Without a position, the reader continues where the one before it stopped.
         let next = after.map_or(stream.unsent_from, |after| after.saturating_add(1));
         if stream.ended && next >= stream.first + stream.events.len() as u64 {
             return Attachment::Over;

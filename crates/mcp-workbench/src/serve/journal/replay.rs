@@ -141,7 +141,7 @@ impl Replay {
     }
 
     fn take_line(&mut self, line: &Bytes, answered: &mut Answered) {
-        // A word can be anywhere in a line. It only decides that the line is parsed; the method is looked at below.
+        // A word can be anywhere in a line. It only decides that the line is parsed; the method is checked below.
         let is_of_session = SESSION_WORDS
             .iter()
             .any(|word| memchr::memmem::find(line, word.as_bytes()).is_some());

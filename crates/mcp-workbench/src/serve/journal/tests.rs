@@ -199,7 +199,7 @@ async fn bytes_behind_the_number_that_was_taken_are_found() {
         (long, "\"a\"", ""),
         (CALL.to_owned(), "", CALL),
         (format!("{whole}{{\"json"), "\"a\"", "{\"json"),
-        // Zeros are no part of JSON text. Those at the end are not found.
+        // Zeros are not part of JSON text. Those at the end are not found.
         (format!("\0\0\n{whole}\0\0"), "\"a\"", ""),
         (format!("{}\0{}\n", &CALL[..9], &CALL[9..]), "", ""),
         ("\0\0".to_owned(), "", ""),

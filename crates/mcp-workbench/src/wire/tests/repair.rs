@@ -1,4 +1,4 @@
-//! Mending: what was wrong is put right, and what was not is not touched.
+//! Repair: invalid text is corrected, and everything else stays unchanged.
 
 use bytes::Bytes;
 use proptest::prelude::*;

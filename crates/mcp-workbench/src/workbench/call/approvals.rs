@@ -123,7 +123,7 @@ impl Drop for Watching {
     }
 }
 
-/// A call that waits.
+/// A call that waits for a decision. Dropping it withdraws the question.
 pub(super) struct OpenApproval {
     approvals: Arc<Approvals>,
     id: u64,

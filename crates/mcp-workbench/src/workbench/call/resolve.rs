@@ -110,7 +110,7 @@ fn look_up_identifier(
         .ok_or(LookupError::ToolboxUnknown)?;
     if !toolbox.is_usable() {
         if now.config.auto_open {
-            // The call needs only its own server, so it goes on without waiting for the others.
+            // The call needs only its own server, so it continues without waiting for the others.
             workbench.open_in_background(toolbox, client);
         } else if attempt == Attempt::First {
             // An open that was requested just before may not have begun yet.

@@ -58,8 +58,8 @@ struct Remark {
     whole: Map<String, Value>,
 }
 
-/// Applies a filter to the result of a call, and returns the reply. The line about the filter is added after the budget was
-/// applied, so that it is never cut, and is no part of a stored result.
+/// Applies a filter to the result of a call, and returns the reply. The line about the filter is added after the budget
+/// was applied, so that it is never cut, and is not part of a stored result.
 pub(super) async fn reply(run: &Run, filter: &Filter, result: CallResult) -> CallReply {
     let Selected {
         result: json,

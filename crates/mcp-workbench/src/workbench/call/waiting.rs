@@ -156,7 +156,7 @@ async fn resolve(
             let known = resolve::known_names(&workbench, &run.tool, &error);
             return Err(CallFailure::NotFound { error, known });
         }
-        // The second lookup decides with what is there then, so that no call waits for ever.
+        // The second lookup decides with the tools that are known then, so that no call waits forever.
         attempt = Attempt::Again;
     }
 }
