@@ -158,7 +158,7 @@ fn check_mistake(mistake: &Mistake) {
     }
 }
 
-/// All numbers that stand in a text.
+/// All numbers in a text.
 fn numbers(text: &str) -> Vec<u32> {
     text.split(|char: char| !char.is_ascii_digit())
         .filter_map(|digits| digits.parse().ok())

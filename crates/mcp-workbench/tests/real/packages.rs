@@ -47,7 +47,7 @@ impl Entry {
         Self::new(python_program("mcp-server-git"))
     }
 
-    /// All of them with their names, as they stand in a configuration. What they keep is in `folder`.
+    /// All of them with their names, as they appear in a configuration. Their files are in `folder`.
     pub(crate) fn one_of_each(folder: &Path) -> [(&'static str, Value); 5] {
         [
             ("time", Self::time().config()),

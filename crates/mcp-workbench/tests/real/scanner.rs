@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{packages::Entry, workbench::Workbench};
 
-/// Nothing of them is withheld, which `open` would not take, and nothing would be told of them either.
+/// None of their tools is withheld, which `open` would refuse, and none is reported either.
 #[test]
 fn published_servers_have_no_findings() {
     let folder = tempfile::tempdir().unwrap();

@@ -124,7 +124,7 @@ impl Reviewer {
 }
 
 impl Drop for Reviewer {
-    /// A host goes on without its client.
+    /// A host continues without its client.
     fn drop(&mut self) {
         if let Connected::Pipe(workbench) = &self.connected {
             let setup = &workbench.setup;

@@ -1,5 +1,5 @@
-//! A modern client in front of a legacy server that asks in the middle of a call: the call waits while the
-//! client is asked, and goes on with the client's next request.
+//! A modern client in front of a legacy server that asks in the middle of a call: the call waits while the client is
+//! asked, and continues with the client's next request.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;

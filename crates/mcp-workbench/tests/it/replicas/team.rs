@@ -365,7 +365,7 @@ fn behind_a_balancer_a_session_outlives_its_replicas_and_no_call_runs_twice() {
     let (mut answered, mut asked) = (0, 0);
     for killed in [Some(0), Some(1), None] {
         for _ in 0..20 {
-            // Each on a connection of its own, so that the balancer chooses anew.
+            // Each on a connection of its own, so that the balancer chooses a replica for each.
             let mut client = client.at(address);
             asked += 1;
             let params = crate::harness::use_params("plain", "{}");
