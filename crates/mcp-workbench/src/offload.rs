@@ -61,7 +61,7 @@ impl<T: Send + 'static> Offloaded<T> {
     }
 }
 
-/// The output of a thread. A panic of the work goes on in whoever waits for it.
+/// The output of a thread. A panic of the work resumes in the task that waits for it.
 pub(crate) struct Running<T>(oneshot::Receiver<thread::Result<T>>);
 
 impl<T> Future for Running<T> {

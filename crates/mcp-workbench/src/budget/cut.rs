@@ -62,7 +62,7 @@ impl<'a> Cut<'a> {
         }
         // A small structured content stays, because removing it would save little.
         let stays = structured == Structured::Stays || beside <= budget / STRUCTURED_SHARE;
-        // What has to stay may be larger than the whole budget. The text gets its part all the same, since it may be
+        // The part that has to stay may be larger than the whole budget. The text still gets its part, since it may be
         // all that a model sees.
         let room = if stays {
             budget.saturating_sub(beside).max(budget / TEXT_SHARE)

@@ -119,7 +119,7 @@ impl<'a> Reading<'a> {
                             has_meta = true;
                             text.raw(META, &member.value.with_member(key, value))
                         }
-                        // A `_meta` that is no object, or a duplicate, is relayed as it is.
+                        // A `_meta` that is not an object, or a duplicate, is relayed as it is.
                         None => {
                             has_meta = true;
                             text.relay(member)

@@ -97,7 +97,7 @@ impl RequestMeta {
         read.relayed = match (others.is_empty(), taken) {
             (true, _) => None,
             (false, false) => Some(meta.clone()),
-            // Spliced from the client's own text, so that nothing that is relayed is written anew.
+            // Spliced from the client's own text, so that relayed members stay byte for byte the same.
             (false, true) => Some(meta.of_members(&others)),
         };
         read

@@ -156,7 +156,7 @@ pub(super) async fn get(native: &Native, params: &RawJson, context: CallContext)
         return Ok(result);
     };
     let is_enforced = list_of(native, &skill.server).is_some_and(|list| list.is_enforced);
-    // In canonical form, as for pins: other white space or another order of keys is no change.
+    // In canonical form, as for pins: different white space or a different order of keys is not a change.
     if is_enforced && canonical(&entry) != canonical(&skill.skill.entry) {
         return Err(NativeError::invalid(format!(
             "Skill {uri} of server '{}' changed since it was approved, and is withheld until its server is restarted and \

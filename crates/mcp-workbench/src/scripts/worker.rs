@@ -83,7 +83,7 @@ impl Worker {
             loop {
                 tokio::select! {
                     biased;
-                    // Reading goes on meanwhile: a worker that waits to write reads nothing.
+                    // Reading continues meanwhile, because a worker that waits to write reads nothing.
                     () = write(&mut self.input, &mut self.unsent), if !self.unsent.is_empty() => {}
                     read = &mut read => break read,
                 }
@@ -105,7 +105,7 @@ async fn read_message(
     // `line` has the beginning of a message if an earlier call was cancelled.
     let left = MAX_LINE_BYTES.saturating_sub(line.len() as u64);
     let read = output.take(left).read_until(b'\n', line).await;
-    // A worker that was taken over could send a line without end.
+    // A compromised worker could send an endless line.
     if line.len() as u64 >= MAX_LINE_BYTES {
         return Some(Err(WorkerGone::Garbled));
     }

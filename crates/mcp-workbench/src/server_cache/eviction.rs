@@ -81,7 +81,7 @@ fn files(folder: &Path, now: SystemTime) -> Vec<CacheFile> {
         let lifetime = lifetime(&path)?;
         let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
         let written = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        // A clock that was set back must not make a file last for ever.
+        // A clock that was set back must not make a file last forever.
         let age = now.duration_since(written);
         Some(CacheFile {
             path,

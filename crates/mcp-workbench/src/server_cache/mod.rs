@@ -116,8 +116,8 @@ impl ServerCache {
         read.unwrap_or_default()
     }
 
-    /// Changes the record of a subject and writes it if it is different. The tools and definitions are left out if they are
-    /// too large or contain one of the secrets; the error says so, and the other parts are stored all the same.
+    /// Changes the record of a subject and writes it if it is different. The tools and definitions are left out if they
+    /// are too large or contain one of the secrets; the error says so, and the other parts are still stored.
     pub(crate) fn update(
         &self,
         subject: &Subject<'_>,

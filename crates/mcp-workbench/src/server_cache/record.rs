@@ -246,7 +246,7 @@ impl CachedServer {
     }
 }
 
-/// Returns how long ago a moment was. A clock that was set back must not make a part last for ever.
+/// Returns how long ago a moment was. A clock that was set back must not make a part last forever.
 fn age(at: u64) -> Duration {
     Duration::from_secs(seconds_now().abs_diff(at))
 }

@@ -231,7 +231,7 @@ impl Shapes {
     }
 }
 
-/// Parses stored shapes. Whatever does not keep the rules counts as nothing: the file may be of another build.
+/// Parses stored shapes. Shapes that break the rules are ignored: a different build may have written the file.
 fn parsed(stored: Option<&RawJson>) -> BTreeMap<String, Learned> {
     let stored = stored.filter(|it| it.as_bytes().len() <= MAX_BYTES);
     let mut parsed: BTreeMap<String, Learned> = stored

@@ -66,7 +66,7 @@ impl Write for LogFile {
         let mut open = lock(&self.0);
         // An empty file takes a line of any length.
         if open.bytes > 0 && open.bytes + line.len() as u64 > open.max_bytes {
-            // Without a new file the old one goes on.
+            // Without a new file, the old one stays in use.
             let _ = open.rotate();
         }
         open.file.write_all(line)?;

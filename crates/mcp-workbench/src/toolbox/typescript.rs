@@ -57,7 +57,7 @@ impl Types<'_> {
         if depth > MAX_DEPTH {
             return UNKNOWN.to_owned();
         }
-        // A reference or a literal says everything. Types are looked at only where there is neither.
+        // A reference or a literal says everything. Types matter only where there is neither.
         if let Some(reference) = rules.get("$ref").and_then(Value::as_str) {
             let target = reference
                 .strip_prefix('#')

@@ -15,8 +15,8 @@ pub(crate) fn folded(character: char) -> char {
     }
     let lower = character.to_lowercase().next().unwrap_or(character);
     let upper = character.to_uppercase().next().unwrap_or(character);
-    // In lower case first: U+0406 looks like `l` and is the capital of one that looks like `i`. In upper case last: U+043A
-    // is no lookalike, but nobody who reads fast stops at it.
+    // In lower case first: U+0406 looks like `l` and is the capital of one that looks like `i`. In upper case last:
+    // U+043A is not a lookalike, but a fast reader does not notice it.
     let mut forms = [lower, character, upper].into_iter();
     let ascii = forms.find_map(lookalike);
     ascii.map_or(lower, |ascii| ascii.to_ascii_lowercase())

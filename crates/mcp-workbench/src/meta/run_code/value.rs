@@ -14,11 +14,11 @@ const MAX_MESSAGE_CHARACTERS: usize = 4000;
 pub(super) struct CallValue {
     /// On one line.
     pub(super) json: RawJson,
-    /// The parts of the result that are no text, which the script can emit.
+    /// The parts of the result that are not text, which the script can emit.
     pub(super) parts: Vec<Part>,
 }
 
-/// A part of a result that is no text.
+/// A part of a result that is not text.
 #[derive(Debug)]
 pub(super) struct Part {
     /// The name that scripts have for it. No two parts of a run have the same.

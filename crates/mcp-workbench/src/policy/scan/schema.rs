@@ -65,8 +65,8 @@ fn check_schema(tree: &Tree, root: usize, findings: &mut Vec<Finding>) {
     if references.resolved.is_empty() {
         return;
     }
-    // The first graph has all that a reader may expand. The second has only what applies to one value: a cycle there
-    // is checked without end, while one through `properties` ends with the value.
+    // The first graph has all that a reader may expand. The second has only what applies to one value: a check of a
+    // cycle there never ends, while one through `properties` ends with the value.
     let everywhere = Graph::everywhere(tree, root, &parts, &references);
     let in_place = Graph::in_place(tree, root, &parts, &references);
     if everywhere.largest().max(in_place.largest()) > MAX_EXPANDED {
@@ -170,7 +170,7 @@ impl<'a> PartNames<'a> {
     fn find(&self, tree: &Tree, holder: usize, reference: &str) -> Option<usize> {
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let fragment = percent_encoding::percent_decode_str(fragment).decode_utf8_lossy();
-        // A local reference is relative to the nearest `$id`; many schemas mean the root all the same.
+        // A local reference is relative to the nearest `$id`; many schemas mean the root anyway.
         let bases = if base.is_empty() {
             [self.resource(tree, holder), Some(self.root)]
         } else {
