@@ -37,7 +37,7 @@ struct Shared {
     knobs: Knobs,
     /// Every request but those for metadata: path and form.
     seen: Vec<(String, BTreeMap<String, String>)>,
-    given: usize,
+    issued: usize,
 }
 
 pub(super) struct TestAuthority {
@@ -196,15 +196,15 @@ fn token(shared: &mut Shared, form: &BTreeMap<String, String>) -> (u16, String) 
         return shared.knobs.tokens.remove(0);
     }
     // Every refresh token is good once.
-    let expected = format!("refresh-{}", shared.given);
+    let expected = format!("refresh-{}", shared.issued);
     if form["grant_type"] == "refresh_token" && form["refresh_token"] != expected {
         return (400, r#"{"error":"invalid_grant"}"#.to_owned());
     }
-    shared.given += 1;
+    shared.issued += 1;
     let mut token = json!({
-        "access_token": format!("access-{}", shared.given),
+        "access_token": format!("access-{}", shared.issued),
         "token_type": "Bearer",
-        "refresh_token": format!("refresh-{}", shared.given),
+        "refresh_token": format!("refresh-{}", shared.issued),
     });
     if let Some(expires_in) = shared.knobs.expires_in {
         token["expires_in"] = expires_in.into();

@@ -44,7 +44,7 @@ struct Trial {
     outbox: Outbox,
     tickets: Vec<FrameTicket>,
     /// The frames that were not removed, with the text before each in the stream.
-    kept: BTreeMap<FrameTicket, Vec<u8>>,
+    frames: BTreeMap<FrameTicket, Vec<u8>>,
     written: Vec<u8>,
 }
 
@@ -55,7 +55,7 @@ impl Trial {
                 let (ticket, text) = self.push(self.tickets.len(), *size);
                 self.tickets.push(ticket);
                 assert_eq!(
-                    self.kept.insert(ticket, text.into()),
+                    self.frames.insert(ticket, text.into()),
                     None,
                     "a ticket was given twice"
                 );
@@ -63,10 +63,10 @@ impl Trial {
             Step::Write(most, slices) => self.write(*most, *slices),
             Step::Remove(which) if !self.tickets.is_empty() => {
                 let ticket = *which.get(&self.tickets);
-                let waits = self.kept.contains_key(&ticket) && !self.has_started(ticket);
+                let waits = self.frames.contains_key(&ticket) && !self.has_started(ticket);
                 assert_eq!(self.outbox.remove(ticket), waits, "{ticket:?}");
                 if waits {
-                    self.kept.remove(&ticket);
+                    self.frames.remove(&ticket);
                 }
             }
             Step::Remove(_) => {}
@@ -116,16 +116,16 @@ impl Trial {
     }
 
     fn has_started(&self, ticket: FrameTicket) -> bool {
-        let before = self.kept.range(..ticket).map(|(_, text)| text.len());
+        let before = self.frames.range(..ticket).map(|(_, text)| text.len());
         self.written.len() > before.sum::<usize>()
     }
 
     fn check(&self) {
-        let all: usize = self.kept.values().map(Vec::len).sum();
+        let all: usize = self.frames.values().map(Vec::len).sum();
         let waiting = all - self.written.len();
         assert_eq!(self.outbox.len(), waiting);
         assert_eq!(self.outbox.is_empty(), waiting == 0);
-        for ticket in self.kept.keys() {
+        for ticket in self.frames.keys() {
             assert_eq!(
                 self.outbox.has_started(*ticket),
                 self.has_started(*ticket),
@@ -145,7 +145,7 @@ proptest! {
         while !trial.outbox.is_empty() {
             trial.write(100_000, 3);
         }
-        let all: Vec<u8> = trial.kept.into_values().flatten().collect();
+        let all: Vec<u8> = trial.frames.into_values().flatten().collect();
         prop_assert!(trial.written == all);
     }
 }

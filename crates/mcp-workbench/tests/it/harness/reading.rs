@@ -30,7 +30,7 @@ struct Wish {
 enum Mode {
     #[default]
     Read,
-    Rest,
+    Pause,
     Close,
 }
 
@@ -55,7 +55,7 @@ impl Reading {
 
     /// Reads nothing more for now, but for a line that is being waited for.
     pub(crate) fn rest(&self) {
-        self.wish.set(Mode::Rest);
+        self.wish.set(Mode::Pause);
     }
 
     pub(crate) fn go_on(&self) {
@@ -81,7 +81,7 @@ impl Wish {
 
     /// Waits while nothing is to be read; false if nothing will ever be.
     fn may_read(&self) -> bool {
-        let resting = |mode: &mut Mode| *mode == Mode::Rest;
+        let resting = |mode: &mut Mode| *mode == Mode::Pause;
         let mode = self.changed.wait_while(self.lock(), resting);
         *mode.unwrap_or_else(PoisonError::into_inner) == Mode::Read
     }

@@ -33,21 +33,21 @@ pub(super) struct Grant {
     pub(super) redirect: String,
 }
 
-/// Everything that was given out.
+/// Everything that was issued.
 #[derive(Debug, Default)]
 pub(super) struct Grants {
     pub(super) clients: HashMap<String, Client>,
     pub(super) codes: HashMap<String, Grant>,
     pub(super) access: HashMap<String, Grant>,
     pub(super) refresh: HashMap<String, Grant>,
-    pub(super) given: Vec<String>,
+    pub(super) issued: Vec<String>,
 }
 
 impl Grants {
     /// A new secret of this kind.
     pub(super) fn secret(&mut self, kind: &str) -> String {
-        let secret = format!("{SECRET}{kind}-{}", self.given.len());
-        self.given.push(secret.clone());
+        let secret = format!("{SECRET}{kind}-{}", self.issued.len());
+        self.issued.push(secret.clone());
         secret
     }
 
@@ -113,7 +113,7 @@ impl Grants {
     ) -> Result<Grant, &'static str> {
         let token = seen.parameter("refresh_token").ok_or("invalid_request")?;
         let Some(grant) = self.refresh.get(&token).cloned() else {
-            if self.given.contains(&token) {
+            if self.issued.contains(&token) {
                 self.refresh.retain(|_, grant| grant.client != client);
                 self.access.retain(|_, grant| grant.client != client);
             }

@@ -52,7 +52,7 @@ pub(crate) struct Knobs {
     pub(crate) token_answer: Option<(&'static str, String)>,
     /// Requests at this path are sent on to these addresses, with 307.
     pub(crate) redirects: Vec<(&'static str, String)>,
-    /// Requests at these paths are not answered as long as they stand here.
+    /// Requests at these paths are not answered while they are in this list.
     pub(crate) held: Vec<&'static str>,
 }
 

@@ -2,7 +2,7 @@
 //! protects (`Protected`) and the user's browser (`Browser`). All three are strict where the specifications are, so
 //! that a sign-in that works here was done right; every attack and fault is a knob. What was asked of them is kept.
 //!
-//! Every secret that is given out begins with `secret-`, and every text of an error is `NOISE`: neither may be
+//! Every secret that is issued begins with `secret-`, and every text of an error is `NOISE`: neither may be
 //! found in what the workbench says.
 
 mod answers;
@@ -93,7 +93,7 @@ impl Authority {
         self.shared.grants().access.clear();
     }
 
-    /// Nothing that was given out is good any more.
+    /// Nothing that was issued is valid any more.
     pub(crate) fn revoke_all(&self) {
         let mut grants = self.shared.grants();
         grants.access.clear();
@@ -123,9 +123,9 @@ impl Authority {
         seen
     }
 
-    /// Every secret that it has given out so far.
+    /// Every secret that it has issued so far.
     pub(crate) fn secrets(&self) -> Vec<String> {
-        self.shared.grants().given.clone()
+        self.shared.grants().issued.clone()
     }
 }
 
