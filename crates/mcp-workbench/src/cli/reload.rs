@@ -313,7 +313,7 @@ impl Reloader {
         }
     }
 
-    /// Updates the environment of a host's client: the file may name other variables now.
+    /// Updates the environment of a host's client: the file may name different variables now.
     #[cfg(unix)]
     async fn refresh_environment(&mut self) {
         let Some(process) = &mut self.process else {

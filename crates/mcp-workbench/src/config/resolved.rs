@@ -189,7 +189,7 @@ pub struct Server {
     pub times: ServerTimes,
     /// The era; `None` if it is to be detected.
     pub era: Option<Era>,
-    /// The maximum length of a result that a client is sent at once; `None` to send results whole.
+    /// The maximum length of a result that is sent to a client at once; `None` to send results whole.
     pub max_result_chars: Option<usize>,
     /// The filters for results of calls without their own, by tool.
     pub(crate) result_select: IndexMap<String, Filter>,

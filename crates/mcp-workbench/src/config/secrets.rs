@@ -146,8 +146,8 @@ impl Secrets {
         self.values.is_empty()
     }
 
-    /// Returns the text with every occurrence of a secret replaced by `[redacted]`, also where it is percent-encoded, escaped
-    /// for JSON or broken over lines. Of secrets that overlap in the text nothing remains.
+    /// Returns the text with every occurrence of a secret replaced by `[redacted]`, also where it is percent-encoded,
+    /// escaped for JSON or broken over lines. Nothing remains of secrets that overlap in the text.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let hidden = self.occurrences(text);
         if hidden.is_empty() {
@@ -183,7 +183,7 @@ impl Secrets {
 
     /// Adds a value, whatever its variable.
     pub(super) fn add_value(&mut self, value: &str) {
-        // Texts are searched without their line breaks, so that a value is found that a server has wrapped.
+        // Texts are searched without their line breaks, so that a value that a server has wrapped is found.
         let value = value.replace(['\r', '\n'], "");
         if !is_plain_value(&value) && !self.values.contains(&value) {
             self.values.push(value);

@@ -37,10 +37,10 @@ use crate::{
 /// How long output is read after the exit of the process. A child of it may keep the pipe open, and responses that
 /// were written before the exit still count.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(400);
-/// Upper bound on what is read after that without waiting. It exceeds the capacity of a pipe, because the workbench
-/// itself may be late.
+/// Upper bound on the output that is read after that without waiting. It exceeds the capacity of a pipe, because the
+/// workbench itself may be late.
 const MAX_DRAIN_BYTES: usize = 1024 * 1024;
-/// How long the last lines of stderr are awaited.
+/// How long to wait for the last lines of stderr.
 const STDERR_TIMEOUT: Duration = Duration::from_millis(200);
 /// The number of consecutive lines that are not MCP messages after which the connection ends.
 pub(crate) const MAX_BAD_LINES: usize = 1000;
@@ -56,7 +56,7 @@ type Variables = IndexMap<OsString, OsString>;
 /// The connection to a child process.
 pub(crate) struct StdioLink {
     reader: LineReader<ServerOutput>,
-    /// Set when nothing more is read.
+    /// Set when no more output is read.
     output_ended: bool,
     writer: FrameWriter<ChildStdin>,
     writer_broken: bool,
@@ -203,7 +203,7 @@ impl StdioLink {
                     }
                 },
                 () = sleep_until(self.over_at), if self.over_at.is_some() => {
-                    // The output has ended and the process runs on. It cannot answer any more, so it counts as ended.
+                    // The output has ended and the process runs on. It can no longer answer, so it counts as ended.
                     self.exit.get_or_insert(Exit::Closed);
                     if !self.output_ended {
                         // Output that was written before the exit counts, however late it is read.
@@ -234,7 +234,7 @@ impl StdioLink {
         })
     }
 
-    /// Makes the deadlines for ending the process count from `since`.
+    /// Counts the deadlines for ending the process from `since`.
     pub(crate) fn closing_since(&mut self, since: Instant) {
         self.closing_since = Some(since);
     }

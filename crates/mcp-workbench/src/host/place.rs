@@ -141,7 +141,8 @@ impl HostFolder {
         }
     }
 
-    /// Returns whether the owner of the lock has not said yet that it is up, or has work that the system gives it no time for.
+    /// Returns whether the owner of the lock has not reported yet that it is up, or has work for which the system gives
+    /// it no CPU time.
     pub(crate) fn is_host_busy(&self) -> bool {
         let owner = fs::read_to_string(self.folder.join(LOCK)).unwrap_or_default();
         match owner.trim_end().parse() {
@@ -150,7 +151,7 @@ impl HostFolder {
         }
     }
 
-    /// Connects to a socket of this folder. A socket of another user is refused.
+    /// Connects to a socket of this folder. A socket that belongs to another user is refused.
     pub(crate) fn connect(socket: &Path) -> io::Result<UnixStream> {
         let metadata = fs::symlink_metadata(socket)?;
         if !metadata.file_type().is_socket() || !is_ours(&metadata) {

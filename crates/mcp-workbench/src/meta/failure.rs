@@ -1,5 +1,5 @@
 //! The failures of meta-tools: the text for the model and the details for programs. The variants carry the data; the
-//! wording is here and nowhere else.
+//! wording is only here.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -228,7 +228,7 @@ impl fmt::Display for Failure {
             ),
             Self::ReplicaGone => write!(f, "Error: {REPLICA_GONE}"),
             Self::NotSelected { why } => write!(f, "Error: select was not applied: {why}"),
-            // A registered name has three parts, so this one was made up and is not only unknown.
+            // A registered name has three parts, so this one is malformed and not only unknown.
             Self::NotRegistered { name } if name.matches("__").count() < 2 => write!(
                 f,
                 "Error: Invalid tool name format '{name}'. \

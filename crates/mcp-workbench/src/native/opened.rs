@@ -84,7 +84,7 @@ impl OpenLists {
         }
     }
 
-    /// Returns what clients have not heard of, and counts all servers as announced.
+    /// Returns the lists that clients do not know yet, and counts all servers as announced.
     pub(crate) fn announce(&self, servers: &[OpenServer]) -> NewLists {
         let mut state = self.state();
         let is_new = |it: &&OpenServer| !state.announced.contains(&it.identifier);
@@ -154,7 +154,8 @@ impl OpenLists {
         relay(servers, "resources/read", &params, &route, context).await
     }
 
-    /// Returns true if a URI has a server whatever results link: a generated one, or that of a tool's user interface.
+    /// Returns true if a URI belongs to a server whatever results link to: a generated URI, or that of a tool's user
+    /// interface.
     pub(crate) fn is_reserved(&self, servers: &[OpenServer], uri: &str) -> bool {
         if renamed_route(servers, uri).is_some() {
             return true;
@@ -312,7 +313,7 @@ impl OpenLists {
         if complete {
             let mut state = self.state();
             state.refresh(servers);
-            // `refresh` has taken the changes that came meanwhile, and each of them has raised the generation.
+            // `refresh` has applied the changes that arrived meanwhile, and each of them has raised the generation.
             state.cache.put(family, Arc::clone(&merged), generation);
         }
         merged
@@ -349,7 +350,8 @@ pub(crate) fn ui_claims(servers: &[OpenServer]) -> UiClaims {
     UiClaims::of(lists.iter().map(|(server, list)| (server.clone(), &**list)))
 }
 
-/// Returns the only server with a skill that a resource belongs to. A skill of several servers is that of none.
+/// Returns the only server with a skill that a resource belongs to. A skill that several servers have belongs to none
+/// of them.
 fn skill_owner(servers: &[OpenServer], uri: &str) -> Result<Option<ServerIdentifier>, NativeError> {
     let has_it = |server: &&OpenServer| {
         let list = server.handle.status().tools;

@@ -69,7 +69,7 @@ struct Inner {
 }
 
 impl Account {
-    /// Returns the account of an entry; `None` if nobody signs in to its server.
+    /// Returns the account of an entry; `None` if its server needs no sign-in.
     pub(crate) fn of(endpoint: &RemoteEndpoint, place: AccountPlace<'_>) -> Option<Self> {
         let OAuth::On(settings) = &endpoint.oauth else {
             return None;
@@ -173,7 +173,7 @@ impl Account {
             return Ok(None);
         };
         let text = replaceable(store.read_text().await)?;
-        // A damaged client counts as none: the next sign-in registers another one.
+        // A damaged record counts as missing: the next sign-in registers another client.
         Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
     }
 
@@ -263,7 +263,7 @@ impl Account {
         if self.read().await?.is_none() {
             return Ok(());
         }
-        // A client waits for this, so a busy lock is not waited for. The server names the scopes again at its next
+        // A client waits for this, so this does not wait for a busy lock. The server names the scopes again at its next
         // refusal.
         let Some(lock) = store.lock_soon().await? else {
             return Ok(());
@@ -310,7 +310,7 @@ impl Account {
         store.write(&record).await
     }
 
-    /// Revokes a token at the authorization server that issued it, and at no other that the server may name by now.
+    /// Revokes a token at the authorization server that issued it, even if the server names a different one by now.
     async fn revoke(&self, record: &Record) {
         let known = record.resource_metadata.as_deref();
         if let Ok(authority) = Authority::find(self, None, known).await
@@ -377,7 +377,8 @@ impl Inner {
     }
 }
 
-/// Treats a value that is damaged as missing, since the next one replaces it. A store that is away could not store that either.
+/// Treats a value that is damaged as missing, since the next one replaces it. A store that cannot be reached could not
+/// store that either.
 fn replaceable<T>(read: Result<Option<T>, StoreFault>) -> Result<Option<T>, StoreFault> {
     match read {
         Err(fault @ StoreFault::Unreachable(_)) => Err(fault),

@@ -138,7 +138,7 @@ impl PendingSignIn {
         let resource_metadata = challenge
             .and_then(|it| it.resource_metadata(account.url()))
             .map(String::from);
-        // A user who lacks scopes keeps the granted ones, also if the record does not yet name the missing ones.
+        // A user who lacks scopes keeps the granted ones, even if the record does not yet name the missing ones.
         let is_step_up = challenge.is_some_and(Challenge::is_insufficient_scope);
         let scopes = authority.scopes(record.as_ref(), is_step_up);
         let known = match account.shared_client().await? {
@@ -344,7 +344,7 @@ impl PendingSignIn {
         // The code is exchanged by now: it expires quickly, and the lock may be taken for long.
         let lock = store.lock().await?;
         let written = store.write(&record).await;
-        // Also after a failure, since a lock in the store of replicas would last until its timeout.
+        // Even after a failure, since a lock in the store of replicas would last until its timeout.
         release(lock).await;
         written?;
         Ok(Granted { scopes, issuer })

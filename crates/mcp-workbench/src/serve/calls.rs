@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// The refusal of answers to questions of a run that is not there.
+/// The refusal of answers to questions of a run that does not exist.
 const RUN_GONE: &str = "requestState: unknown, already used or expired. The script was not run again, because that would \
                         repeat its calls: find out what they have done first";
 
@@ -256,7 +256,7 @@ pub(super) fn begin(
                 Err(failure) => refused(&context, Reply::Own(failure)),
             }
         }
-        // Only the run itself can be continued. To start it again would repeat its calls.
+        // Only the run itself can be continued. Starting it again would repeat its calls.
         Some(MetaTool::RunCode) if context.retry.is_some() => {
             refused(&context, Reply::invalid_params(RUN_GONE))
         }
@@ -315,7 +315,7 @@ impl From<CallReply> for Reply {
                 Self::invalid_params(format!("Unknown tool: {}", tool.tool))
             }
             CallReply::Failed { tool, failure, .. } => {
-                // A model can read and act on a result; an error of the protocol it may never see.
+                // A model can read and act on a result, but it may never see a protocol error.
                 Self::Own(meta::failed_call(tool, failure))
             }
         }

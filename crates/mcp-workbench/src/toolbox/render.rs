@@ -168,7 +168,7 @@ fn withheld_bytes(withheld: &Withheld) -> usize {
     withheld.tool.len() + withheld.reason.len()
 }
 
-/// Returns the withheld tools of each server that an answer has room for, and how many it has no room for.
+/// Returns the withheld tools of each server that fit into an answer, and the number of those that do not.
 pub(super) fn shown_withheld(
     catalogue: &[(ServerName, Arc<ToolList>)],
 ) -> (Vec<&[Withheld]>, usize) {
@@ -188,7 +188,7 @@ pub(super) fn shown_withheld(
     (shown, left_out)
 }
 
-/// Returns the error about withheld tools that an answer has no room for.
+/// Returns the error about withheld tools that do not fit into an answer.
 pub(super) fn withheld_error(toolbox: &ToolboxName, left_out: usize) -> Option<String> {
     let toolbox = visible(toolbox.as_str());
     (left_out > 0).then(|| {
@@ -227,7 +227,7 @@ struct Shown<'a> {
     catalogue: &'a [(ServerName, Arc<ToolList>)],
     /// The number of connected servers.
     connected: usize,
-    /// The number of tools for which the answer has no room.
+    /// The number of tools that do not fit into the answer.
     left_out: usize,
     /// The total number of tools, if not all are shown.
     in_all: Option<usize>,
@@ -251,7 +251,7 @@ fn render_text<'a>(
         failures: _,
         detail,
     } = *shown;
-    // Written piece by piece: definitions are copied as bytes, which a JSON value would not keep.
+    // Written piece by piece: definitions are copied as bytes, which a JSON value would not preserve.
     let mut text = Vec::with_capacity(4096);
     text.extend_from_slice(b"{\"toolbox\":");
     write(&mut text, toolbox.name.as_str());

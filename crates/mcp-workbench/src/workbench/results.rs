@@ -1,6 +1,6 @@
-//! Stores whole results of which clients got a part for a while, so that they can read them in pages. The
-//! store is in memory and bounded in number, bytes and age; the oldest results go first. With a store of replicas each result
-//! is there too, for the same time, so that every replica can read it.
+//! Stores for a while the whole of results that clients received in part, so that clients can read them in pages. The
+//! store is in memory and bounded in number, bytes and age; the oldest results go first. With a store of replicas each
+//! result is there too, for the same time, so that every replica can read it.
 
 use std::{
     sync::{
@@ -31,7 +31,7 @@ const MAX_RESULTS: usize = 100;
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// The maximum age of a stored result.
 const MAX_AGE: Duration = Duration::from_hours(1);
-/// The maximum size of a result in the store of the replicas. A larger one is only where it was made.
+/// The maximum size of a result in the store of the replicas. A larger one stays in the process that made it.
 const MAX_SHARED_BYTES: usize = 8 * 1024 * 1024;
 /// How often a result that is not in the store is looked for again: the client may read it before its replica has written it
 /// there.
@@ -62,7 +62,7 @@ struct Store {
     bytes: usize,
 }
 
-/// A result of which a client got a part, with its pages.
+/// A result that a client received in part, with its pages.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct StoredResult {
     pub id: String,
@@ -159,7 +159,7 @@ impl StoredResult {
     }
 }
 
-/// Stores a result of which a client gets a part. Returns `None` if it is too large.
+/// Stores a result that a client receives in part. Returns `None` if it is too large.
 pub(super) fn store_result(
     workbench: &Workbench,
     whole: WholeResult<'_>,

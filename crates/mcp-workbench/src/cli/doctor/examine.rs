@@ -92,7 +92,7 @@ fn is_readable_by_all(file: &Path) -> bool {
         .is_ok_and(|metadata| metadata.permissions().mode() & 0o004 != 0)
 }
 
-/// On other systems the user's own directory is private already.
+/// On other systems the user's own directory is already private.
 #[cfg(not(unix))]
 fn is_readable_by_all(_: &Path) -> bool {
     false
@@ -242,7 +242,7 @@ fn of_list(list: &ToolList, server: &Server) -> Vec<ToolFinding> {
     let withheld = list.withheld.iter().map(|it| it.tool.as_str());
     let names = list.tools().iter().map(|it| it.name.as_str());
     let known: Vec<&str> = names.chain(withheld).collect();
-    // An incomplete list says nothing about the tools behind its end.
+    // An incomplete list says nothing about the tools after its end.
     if list.incomplete.is_none() {
         let unknown = server.unknown_selects(&known);
         findings.extend(unknown.map(|it| ToolFinding::UnknownSelect(it.to_string())));

@@ -333,7 +333,7 @@ pub(super) fn named<T>(
 fn name_fault(kind: Named, name: &str) -> Option<KeyFault> {
     match kind {
         _ if name.trim().is_empty() => Some(KeyFault::EmptyName { named: kind }),
-        // Anything else can be passed to a program.
+        // Any other name can be passed to a program.
         Named::Variable if name.contains(['=', '\0']) => {
             Some(KeyFault::VariableName { name: name.into() })
         }

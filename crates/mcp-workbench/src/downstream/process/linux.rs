@@ -118,7 +118,7 @@ impl ProcessTable {
                 stderr,
             }),
             Err(error) => {
-                // The process runs although it cannot be talked to.
+                // The process runs, although its pipes cannot be used.
                 self.retire(process, Instant::now());
                 Err(error)
             }
@@ -145,7 +145,7 @@ impl ProcessTable {
         self.tasks.spawn(end(process, closed_at));
     }
 
-    /// Makes the deadline of every process count from `since` at the latest.
+    /// Counts the deadline of every process from `since` at the latest.
     pub(crate) fn closing_since(&self, since: Instant) {
         let _ = self.closing_since.set(since);
     }
@@ -246,7 +246,7 @@ impl ProcessTable {
         for _ in 0..MAX_SWEEP_ROUNDS {
             let found: Vec<HeldProcess> = self.adopted(marker);
             quiet_looks = if found.is_empty() { quiet_looks + 1 } else { 0 };
-            // One look is not enough: a process that is just forking is in no list.
+            // One check is not enough: a process that is just forking is in no list.
             if quiet_looks == QUIET_ROUNDS {
                 return;
             }
@@ -376,7 +376,7 @@ fn reap(pid: Pid) -> bool {
     !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
 }
 
-/// Raises the soft limit on open files to the hard limit, because each server needs three. Returns the limit before.
+/// Raises the soft limit on open files to the hard limit, because each server needs three. Returns the previous limit.
 fn raise_files_limit() -> Rlimit {
     let before = getrlimit(Resource::Nofile);
     let raised = Rlimit {

@@ -223,7 +223,7 @@ impl TimedStream {
         }
     }
 
-    /// Looks at the clock while `bytes` wait to be written, and forgets about it when some went through.
+    /// Applies the timeout while `bytes` wait to be written, and restarts it when some of them were.
     fn watch<T>(
         &mut self,
         written: Poll<io::Result<T>>,
