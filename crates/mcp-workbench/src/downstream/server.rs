@@ -91,14 +91,14 @@ pub(crate) struct Activity {
 
 impl About {
     /// Records that the server came up.
-    pub(crate) fn note_start(&self) {
+    pub(crate) fn record_start(&self) {
         let mut activity = lock(&self.activity);
         activity.up_since = Some(Instant::now());
         activity.starts += 1;
     }
 
     /// Records that the server has ended.
-    pub(crate) fn note_end(&self) {
+    pub(crate) fn record_end(&self) {
         lock(&self.activity).up_since = None;
     }
 

@@ -64,7 +64,7 @@ pub(in crate::cli) struct Api {
     /// Starts recording at the first request.
     history: OnceLock<Arc<History>>,
     /// Ends the sign-in that waits for the browser. There is one at a time.
-    signing_in: Mutex<CancellationToken>,
+    pending_sign_in: Mutex<CancellationToken>,
 }
 
 /// A request that is not carried out.
@@ -168,7 +168,7 @@ impl Api {
             environment: environment.clone(),
             commands: commands.flatten(),
             history: OnceLock::new(),
-            signing_in: Mutex::default(),
+            pending_sign_in: Mutex::default(),
         }
     }
 
@@ -317,7 +317,7 @@ impl Api {
         let sign_in = SignIn::begin(login).await.map_err(failed)?;
         let address = sign_in.address.clone();
         let ended = CancellationToken::new();
-        std::mem::replace(&mut *lock(&self.signing_in), ended.clone()).cancel();
+        std::mem::replace(&mut *lock(&self.pending_sign_in), ended.clone()).cancel();
         let (client, name) = (self.client(), server.identifier().server.clone());
         self.workbench().spawn(async move {
             match ended.run_until_cancelled(sign_in.wait()).await {

@@ -26,7 +26,7 @@ struct CancelledCall {
 }
 
 impl CancelledCalls {
-    pub(crate) fn note(&mut self, id: u64, call: &PendingCall, now: Instant) {
+    pub(crate) fn record(&mut self, id: u64, call: &PendingCall, now: Instant) {
         let client = &call.queued.call.context.client;
         self.insert(id, client.id(), client.principal(), now);
     }

@@ -16,7 +16,7 @@ pub(crate) enum Users {
 
 impl Users {
     /// Records that a client uses the server.
-    pub(crate) fn note(&mut self, client: &Arc<dyn ClientHandle>) {
+    pub(crate) fn record(&mut self, client: &Arc<dyn ClientHandle>) {
         *self = match self {
             // The handle of a request ends with the request.
             Self::Nobody => Self::One(client.lasting()),

@@ -42,7 +42,7 @@ impl LocalRequest {
             Self::LogLevel => {}
             Self::Subscription if session.subscription.announced().subscriptions => {
                 let before = session.calls.resubscriptions().subscribed();
-                session.calls.resubscriptions().note(&call.call.request);
+                session.calls.resubscriptions().record(&call.call.request);
                 // A second client may want the same resource, and to subscribe again would interrupt the reports for
                 // everybody.
                 if session.calls.resubscriptions().subscribed() != before {

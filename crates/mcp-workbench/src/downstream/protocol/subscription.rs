@@ -199,7 +199,7 @@ mod tests {
         let said = json(&format!(r#"{{"capabilities":{capabilities}}}"#));
         let mut resubscriptions = Resubscriptions::default();
         for uri in subscribed {
-            resubscriptions.note(&CallRequest::Relayed {
+            resubscriptions.record(&CallRequest::Relayed {
                 method: "resources/subscribe",
                 params: json(&format!(r#"{{"uri":"{uri}"}}"#)),
             });

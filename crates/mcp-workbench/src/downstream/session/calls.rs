@@ -282,7 +282,7 @@ impl Calls {
             PendingRequest::Call(mut call) => {
                 let answer = call_answer(answer, link);
                 if answer.is_ok() {
-                    self.resubscriptions.note(&call.queued.call.request);
+                    self.resubscriptions.record(&call.queued.call.request);
                 }
                 call.queued.answered_by = Some(self.dialect.era);
                 call.queued.marks = marks;
@@ -378,7 +378,7 @@ impl Calls {
     /// Records a cancelled call, if it may have reached the server.
     fn record_cancelled(&mut self, id: u64, call: &PendingCall, outcome: Outcome, now: Instant) {
         if outcome == Outcome::Unknown {
-            self.cancelled.note(id, call, now);
+            self.cancelled.record(id, call, now);
         }
     }
 

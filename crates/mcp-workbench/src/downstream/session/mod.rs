@@ -312,7 +312,7 @@ impl Session {
     /// Sends a call, or queues it.
     pub(crate) fn take_call(&mut self, call: Box<QueuedCall>) {
         self.used_at = self.calls.now();
-        self.users.note(&call.call.context.client);
+        self.users.record(&call.call.context.client);
         if self.calls.era() == Era::Modern
             && let Some(local) = LocalRequest::of(&call.call.request)
         {

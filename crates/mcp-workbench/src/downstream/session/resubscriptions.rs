@@ -27,7 +27,7 @@ pub(crate) struct Resubscriptions {
 
 impl Resubscriptions {
     /// Records a request that the server granted.
-    pub(crate) fn note(&mut self, request: &CallRequest) {
+    pub(crate) fn record(&mut self, request: &CallRequest) {
         let CallRequest::Relayed { method, params } = request else {
             return;
         };

@@ -337,9 +337,9 @@ impl Supervisor {
             tell: &tell,
             cache_writer: &cache_writer,
         };
-        self.about.note_start();
+        self.about.record_start();
         let end = session.run(&mut self.commands, &context).await;
-        self.about.note_end();
+        self.about.record_end();
         measured.end(|duration| EndedSession {
             side: Side::Server,
             era: peer.era,
