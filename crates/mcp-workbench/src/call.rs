@@ -82,7 +82,6 @@ pub(crate) struct CallContext {
     pub meta: Option<RawJson>,
     /// The caller's answers to the questions of an earlier attempt.
     pub retry: Option<Box<Retry>>,
-    /// The reports about the call while it runs.
     pub reports: CallReports,
 }
 

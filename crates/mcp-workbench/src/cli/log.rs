@@ -63,7 +63,6 @@ pub(super) struct LogArguments {
 /// Reasons why the log cannot be shown.
 #[derive(Debug, Error)]
 enum LogError {
-    /// The audit log is off.
     #[error(
         "the audit log is off\n  hint: add `\"audit\": true` at the top of the configuration, then call a tool"
     )]

@@ -37,7 +37,6 @@ pub(super) enum TokenError {
     /// Other users can read the generated token.
     #[error("{0}: other users can read this file\n  hint: delete it to generate a new token")]
     Exposed(String),
-    /// There is no state directory for a generated token.
     #[error(
         "there is no state directory for a generated token\n  \
          hint: set HOME, XDG_STATE_HOME or {TOKEN_VARIABLE}, or name a file with --token-file"

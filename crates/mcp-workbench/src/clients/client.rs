@@ -56,7 +56,6 @@ pub struct Client {
     pub link: Option<Link>,
 }
 
-/// A file of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientFile {
     pub scope: Scope,

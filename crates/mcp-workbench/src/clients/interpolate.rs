@@ -8,7 +8,6 @@ use super::{
 };
 use crate::config::escape_references;
 
-/// The context of a reference.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReferenceContext<'a> {
     /// The client's syntax for variables.

@@ -197,7 +197,6 @@ const LIMITS: &[(ClientName, Limits)] = &[
     ),
 ];
 
-/// Returns the limits of a client.
 pub fn limits(client: ClientName) -> Limits {
     let mut known = LIMITS.iter();
     known

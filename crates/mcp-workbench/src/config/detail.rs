@@ -39,7 +39,6 @@ impl Detail {
     pub(crate) const WORDS: &'static [&'static str] =
         &["names", "brief", "signature", "compact", "full"];
 
-    /// Returns the word for it.
     pub(crate) fn word(self) -> &'static str {
         Self::WORDS[self as usize]
     }

@@ -21,10 +21,8 @@ pub enum Fault {
         what: String,
         remedy: &'static str,
     },
-    /// A fault of a key.
     #[error(transparent)]
     Key(#[from] KeyFault),
-    /// A fault of a value.
     #[error(transparent)]
     Value(#[from] ValueFault),
     /// The transport of a server is ambiguous.
@@ -38,7 +36,6 @@ pub enum Fault {
     Access(#[from] AccessFault),
 }
 
-/// A fault of a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFault {
     #[error("unknown key `{key}`")]
@@ -77,7 +74,6 @@ pub enum KeyFault {
     HeaderName { name: String },
 }
 
-/// A fault of a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ValueFault {
     /// A value of the wrong type.

@@ -49,7 +49,6 @@ pub(crate) enum Origin {
     Request(u64),
 }
 
-/// An event of a link.
 pub(crate) enum LinkEvent {
     Message {
         message: Message,

@@ -222,7 +222,6 @@ pub(crate) struct Withheld {
     /// Its name as the server spells it, or its position if it has no name.
     #[serde(skip)]
     pub name: ToolName,
-    /// The kind of the reason.
     #[serde(skip)]
     pub cause: Cause,
 }
@@ -260,7 +259,6 @@ impl ToolList {
         tools.map(|tool| tool.definition.as_bytes().len()).sum()
     }
 
-    /// Returns the tool of this name.
     pub(crate) fn get(&self, name: &str) -> Option<&ToolDefinition> {
         Some(&self.tools[*self.by_name.get(name)?])
     }

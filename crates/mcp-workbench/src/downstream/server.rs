@@ -209,7 +209,6 @@ pub(crate) struct QueuedCall {
     pub(crate) headers: Box<[(String, String)]>,
     /// The era of the server that answered.
     pub(crate) answered_by: Option<Era>,
-    /// The marks in its result.
     pub(crate) marks: ResultMarks,
     /// The time at which it was last passed to a connection.
     pub(crate) sent_at: Option<Instant>,
@@ -371,7 +370,6 @@ impl ServerHandle {
         Ok(CallEnd::of(self.call_once(call).await?))
     }
 
-    /// Returns a new ticket for a call.
     pub(crate) fn ticket(&self) -> CallTicket {
         CallTicket(self.about.tickets.fetch_add(1, Ordering::Relaxed))
     }

@@ -59,7 +59,6 @@ pub(crate) fn to_modern_result(method: &str, result: &RawJson) -> RawJson {
     }
 }
 
-/// Returns a result without its type.
 pub(crate) fn without_type(result: &RawJson) -> RawJson {
     result.without_members(&[RESULT_TYPE])
 }

@@ -139,7 +139,6 @@ pub(crate) fn span_name(method: &str, tool: Option<&str>, target: Option<&str>) 
     }
 }
 
-/// Returns the attributes of an operation that ended.
 fn operation_attributes(end: &OperationEnd<'_>) -> Vec<Attribute> {
     let OperationEnd {
         operation, outcome, ..

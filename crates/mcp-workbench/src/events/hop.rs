@@ -43,7 +43,6 @@ pub(crate) struct Peer {
     pub carrier: Carrier,
     /// The protocol revision of the connection.
     pub revision: Option<String>,
-    /// The address of a remote server.
     pub address: Option<RemoteAddress>,
     /// The session that a remote server gave the workbench.
     pub session: Option<String>,

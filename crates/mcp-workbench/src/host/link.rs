@@ -111,7 +111,6 @@ pub(crate) struct PageAddress {
     pub(crate) key: String,
 }
 
-/// The answer of a host.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "camelCase")]
 pub(crate) enum HostAnswer {

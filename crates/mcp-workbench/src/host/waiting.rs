@@ -179,7 +179,6 @@ pub(crate) struct Waiting {
 /// Returns the context of a client.
 pub(crate) type Describe = Box<dyn Fn() -> Option<Attach>>;
 
-/// The end of a link.
 enum LinkEnd {
     /// The client has ended, with the exit code of its process.
     Client(u8),

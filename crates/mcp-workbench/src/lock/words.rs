@@ -39,7 +39,6 @@ pub(crate) enum Denial {
         /// The command that approves it.
         approve: String,
     },
-    /// The configuration is not a regular file.
     #[error(
         "it is not approved and cannot be, because only a configuration in a regular file has a lock file; move it to a regular \
          file, or remove \"pin\": \"enforce\""

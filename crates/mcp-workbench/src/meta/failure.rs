@@ -72,7 +72,6 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    /// Creates the failure of a call.
     pub(super) fn of_call(tool: ToolIdentifier, failure: CallFailure) -> Self {
         match failure {
             CallFailure::NotFound { error, known } => Self::NotFound { tool, error, known },

@@ -106,7 +106,6 @@ pub(crate) struct UsedTool<'a> {
 }
 
 impl UsedTool<'_> {
-    /// Returns the names of the tool.
     pub(crate) fn names(&self) -> ToolNames<'_> {
         ToolNames {
             toolbox: &self.toolbox,

@@ -139,7 +139,6 @@ pub(crate) enum SignInError {
     /// A response is from a different authorization server than expected.
     #[error("the response is from a different authorization server than the request was sent to")]
     WrongIssuer,
-    /// The server names a different authorization server than its entry.
     #[error(
         "the server names a different authorization server than \"issuer\" in \"oauth\" of its entry"
     )]

@@ -168,7 +168,6 @@ enum Reading {
     Whole,
 }
 
-/// Returns a request that posts a body.
 pub(super) fn post(content_type: HeaderValue, body: String) -> Request<String> {
     let mut request = Request::new(body);
     *request.method_mut() = Method::POST;

@@ -19,7 +19,6 @@ use crate::{
 pub(super) enum ReplyPlace {
     /// Its own line, or the end of the stream of its request.
     Line(ClientOutput),
-    /// A part of a batch.
     Batch(BatchPart),
 }
 

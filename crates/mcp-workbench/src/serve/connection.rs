@@ -83,7 +83,6 @@ pub(super) struct Agreed {
     pub(super) identity: Arc<ClientIdentity>,
 }
 
-/// Returns a new client id.
 pub(super) fn next_client_id() -> ClientId {
     ClientId(CLIENTS.fetch_add(1, Ordering::Relaxed))
 }
@@ -146,7 +145,6 @@ impl Connection {
         &self.context.parked
     }
 
-    /// Returns the location of the client.
     pub(super) fn location(&self) -> ClientLocation {
         self.context.location
     }
@@ -350,7 +348,6 @@ impl Connection {
         }
     }
 
-    /// Answers a request in its own task.
     pub(super) fn answer_in_task(
         self: &Arc<Self>,
         answer: ReplyFuture,

@@ -58,7 +58,6 @@ pub(super) struct Exchange {
     state: Mutex<ExchangeState>,
 }
 
-/// The state of an exchange.
 #[derive(Default)]
 struct ExchangeState {
     /// The request that the client waits for; none while the exchange is parked, and at the end.

@@ -18,7 +18,6 @@ const TTL_MS: u64 = 600_000;
 /// How often a client is to ask, in milliseconds.
 const POLL_INTERVAL_MS: u64 = 1000;
 
-/// The state of a run.
 pub(super) enum RunState {
     Working,
     InputRequired(Vec<InputRequest>),

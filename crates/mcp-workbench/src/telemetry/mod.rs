@@ -38,7 +38,6 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// The settings of the log.
 #[derive(Debug)]
 pub(crate) struct LogSettings {
     pub(crate) level: LevelFilter,

@@ -124,7 +124,6 @@ impl ChangedFiles {
     }
 }
 
-/// The changes in a toolbox.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ToolboxChanges {
     pub added: Vec<ServerName>,

@@ -66,7 +66,6 @@ impl Toolbox {
         Arc::clone(&self.contents.borrow())
     }
 
-    /// Returns the server of this name.
     pub(crate) fn server(&self, name: &ServerName) -> Option<Arc<ServerHandle>> {
         self.contents.borrow().servers().get(name).cloned()
     }

@@ -90,7 +90,6 @@ impl Search {
     }
 }
 
-/// A tool that was found.
 pub(crate) struct FoundTool {
     pub tool: ToolIdentifier,
     /// The definition, as the server sent it.

@@ -233,7 +233,6 @@ impl Workbench {
         self.now.borrow().config.client.clone()
     }
 
-    /// Returns the toolbox of this name.
     pub(crate) fn toolbox(&self, name: &str) -> Option<Arc<Toolbox>> {
         self.now.borrow().toolboxes.get(name).cloned()
     }

@@ -102,7 +102,6 @@ enum CallCommandError {
     Filter(#[from] FilterError),
 }
 
-/// The outcome of a call.
 pub(in crate::cli) enum CallOutcome {
     /// The result of the tool.
     Result(RawJson),
@@ -201,7 +200,6 @@ struct WantedCall {
     progress: Progress,
 }
 
-/// The end of a call.
 struct EndedCall {
     /// `None` if it timed out.
     outcome: Option<CallOutcome>,

@@ -69,7 +69,6 @@ pub(super) enum ImportError {
     /// The user's configuration directory is unknown.
     #[error("there is no configuration directory\n  hint: set HOME, or name a file with --config")]
     NoDirectory,
-    /// The clients have no servers.
     #[error(
         "no servers were found in the files of {clients}\n  \
          hint: run it in a project directory that has some, or start with `mcp-workbench init`"

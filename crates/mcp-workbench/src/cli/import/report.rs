@@ -22,7 +22,6 @@ use crate::{
 /// The data of the report.
 pub(super) struct ImportReport<'r> {
     pub(super) file: &'r Path,
-    /// The files that were read.
     pub(super) searched: &'r [SearchedFile],
     pub(super) candidates: &'r [ImportCandidate],
     pub(super) additions: &'r [Addition<'r>],

@@ -135,7 +135,6 @@ pub(super) enum InstallError {
     /// A client's file cannot contain a path that is not UTF-8.
     #[error("the path `{}` is not UTF-8 text\n  hint: move the configuration", .0.display())]
     NotText(PathBuf),
-    /// There is no terminal to confirm on.
     #[error(
         "nothing was written, because there is no terminal to confirm on\n  hint: add --yes, or --dry-run to see the change"
     )]

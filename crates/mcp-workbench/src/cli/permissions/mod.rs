@@ -71,7 +71,6 @@ enum PermissionsError {
     /// A client's file cannot contain a path that is not UTF-8.
     #[error("the path `{}` is not UTF-8 text\n  hint: move the configuration", .0.display())]
     NotText(PathBuf),
-    /// The workbench cannot write rules for this client.
     #[error(
         "the workbench cannot write permission rules for {client}\n  hint: the \
          workbench applies its own permissions in any case; `mcp-workbench permissions` shows them"
@@ -112,7 +111,6 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the rules for a client.
 fn print_client_rules(
     name: ClientName,
     loaded: &Config,

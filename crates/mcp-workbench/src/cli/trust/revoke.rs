@@ -25,7 +25,6 @@ pub(super) struct RevokeArguments {
     yes: bool,
 }
 
-/// The lock file has no such server or tool.
 #[derive(Debug, Error)]
 #[error(
     "the lock file has no such server or tool\n  hint: `mcp-workbench trust list` shows its content"

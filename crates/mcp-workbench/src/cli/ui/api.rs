@@ -538,7 +538,6 @@ fn read<'a, T: Deserialize<'a>>(request: &'a PageRequest) -> Result<T, PageRefus
     serde_json::from_slice(&request.body).map_err(|error| PageRefusal::Invalid(error.to_string()))
 }
 
-/// Returns a parameter of a query.
 fn parameter(query: &str, name: &str) -> Option<String> {
     let mut pairs = url::form_urlencoded::parse(query.as_bytes());
     pairs

@@ -47,7 +47,6 @@ impl ConfigText {
         self.0.set(&[TOOLBOXES], name, &toolbox)
     }
 
-    /// Adds a server to a toolbox.
     pub(crate) fn add_server(
         &mut self,
         toolbox: &str,
@@ -74,7 +73,6 @@ impl ConfigText {
         Ok(())
     }
 
-    /// Removes a server from a toolbox.
     pub(crate) fn remove_server(&mut self, toolbox: &str, name: &str) -> Result<(), EditError> {
         self.known_server(toolbox, name)?;
         self.0.remove(&[TOOLBOXES, toolbox, SERVERS], name)?;

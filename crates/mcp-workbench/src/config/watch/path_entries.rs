@@ -11,7 +11,6 @@ use std::{
 /// The maximum number of links in a path; one with more is a loop.
 const MAX_LINKS: usize = 40;
 
-/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FolderEntry {
     /// The folder, without links.

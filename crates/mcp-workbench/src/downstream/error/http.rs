@@ -57,7 +57,6 @@ pub(crate) enum HttpFault {
         excerpt: String,
         retry_after: Option<Duration>,
     },
-    /// A redirect that is not followed.
     #[error(
         "HTTP {status}: the server redirects to {}, and the redirect was not followed; if the target is right, correct \
          \"url\"", visible(.target)

@@ -21,7 +21,6 @@ pub(crate) struct WorkerRun<'a> {
     pub max_output_bytes: usize,
 }
 
-/// The end of a worker.
 pub(crate) struct WorkerEnd {
     /// Its stdout, up to the bound.
     pub output: Vec<u8>,

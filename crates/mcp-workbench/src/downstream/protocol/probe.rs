@@ -34,7 +34,6 @@ pub(crate) struct DetectedServer {
     pub(crate) era: Era,
     /// The server's description of itself: the result of `initialize` or of `server/discover`.
     pub(crate) said: RawJson,
-    /// The certainty of the era.
     pub(crate) certainty: Certainty,
 }
 
@@ -46,7 +45,6 @@ pub(crate) enum Certainty {
     Guessed,
 }
 
-/// The outcome of a probe.
 pub(crate) enum ProbeOutcome {
     Detected(DetectedServer),
     /// The server exited because of `server/discover`.

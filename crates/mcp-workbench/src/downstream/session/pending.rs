@@ -86,7 +86,6 @@ impl Pending {
         self.calls
     }
 
-    /// Returns the call with this id.
     pub(crate) fn call(&self, id: u64) -> Option<&PendingCall> {
         match self.asked.get(&id)? {
             PendingRequest::Call(call) => Some(call),
@@ -129,7 +128,6 @@ impl Pending {
         self.asked.insert(id, asked);
     }
 
-    /// Removes the request with an id.
     pub(crate) fn remove(&mut self, id: u64) -> Option<PendingRequest> {
         let asked = self.asked.remove(&id);
         self.calls -= usize::from(matches!(asked, Some(PendingRequest::Call(_))));

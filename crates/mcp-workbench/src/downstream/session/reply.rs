@@ -51,7 +51,6 @@ pub(crate) enum Outdated {
     Headers,
 }
 
-/// The result of a call.
 pub(crate) struct CallResult {
     /// The unchanged result.
     pub json: RawJson,

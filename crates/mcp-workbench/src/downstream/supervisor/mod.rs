@@ -70,7 +70,6 @@ pub(crate) struct SupervisorContext {
     pub(crate) sealer: Sealer,
     /// The store that replicas share.
     pub(crate) store: Option<Store>,
-    /// The pins of all servers.
     pub(crate) pins: Arc<Pins>,
     pub(crate) deferred_writes: Arc<DeferredWrites>,
     /// The servers of all clients of this process.

@@ -63,7 +63,6 @@ pub(crate) struct Started {
     pub(crate) dialect: Dialect,
     /// The notifications that the server offers.
     pub(crate) announced: OfferedNotifications,
-    /// The pins of the server.
     pub(crate) pins: ServerPins,
 }
 
@@ -227,7 +226,6 @@ impl<'a> Start<'a> {
         Ok(started)
     }
 
-    /// Returns the timeout of the probe.
     fn probe_timeout(&self) -> Duration {
         PROBE_TIMEOUT.min(self.server.times.connect / 2)
     }

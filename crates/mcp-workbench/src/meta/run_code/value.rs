@@ -9,7 +9,6 @@ pub(super) const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;
 /// The number of characters of an error of a tool that a script gets.
 const MAX_MESSAGE_CHARACTERS: usize = 4000;
 
-/// The value of a call.
 #[derive(Debug)]
 pub(super) struct CallValue {
     /// On one line.
@@ -103,7 +102,6 @@ fn is_text(block: &RawJson) -> bool {
     kind.is_some_and(|it| it.as_text().as_deref() == Some("text"))
 }
 
-/// Returns the text of a result.
 fn text_of(result: &RawJson) -> String {
     let content = result
         .member("content")

@@ -95,7 +95,6 @@ pub(super) enum RecordStore {
     Shared(SharedRecord),
 }
 
-/// The lock of a record.
 pub(super) enum RecordLock {
     /// It is released with the file.
     Local {

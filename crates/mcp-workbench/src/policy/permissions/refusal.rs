@@ -71,7 +71,6 @@ pub(crate) enum NotPermitted {
         /// True if there is a list of tools that scripts may call.
         is_listed: bool,
     },
-    /// The user must be asked, and the client cannot ask.
     #[error(
         "the user must be asked before this tool runs ({0} in {owner}'s permissions), and this client cannot ask: \
          it does not support form elicitation. Tell the user, who can use a client that does, or {remedy} in the permissions of \
@@ -90,7 +89,6 @@ pub(crate) enum NotPermitted {
          again"
     )]
     Unanswered(NoAnswer),
-    /// The server changed the tool while the user was asked.
     #[error(
         "the server changed this tool while the user was asked about it. Look at it again with open_toolbox before \
          you call it"

@@ -148,7 +148,6 @@ impl Tree {
         Some(&self.nodes[self.child(0, name)?].content)
     }
 
-    /// Returns the text of a string.
     pub(super) fn text(&self, node: usize) -> Option<&str> {
         match &self.nodes[node].content {
             Content::Text(text) => Some(text),

@@ -24,7 +24,6 @@ use crate::{
     visible::visible,
 };
 
-/// A page for a browser.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BrowserPage {
     /// The page that begins a sign-in to a server.

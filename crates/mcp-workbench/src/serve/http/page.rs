@@ -20,7 +20,6 @@ use super::response::{self, Response, ResponseBody};
 /// Every path of the page begins so.
 const PAGE_PATH: &str = "/ui";
 
-/// A request for the page.
 #[derive(Debug)]
 pub(crate) struct PageRequest {
     pub method: Method,
@@ -30,7 +29,6 @@ pub(crate) struct PageRequest {
     pub body: Bytes,
 }
 
-/// A response of the page.
 pub(crate) struct PageResponse {
     pub status: StatusCode,
     pub headers: Vec<(HeaderName, HeaderValue)>,

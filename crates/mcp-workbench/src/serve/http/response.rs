@@ -18,7 +18,6 @@ use crate::wire::Frame;
 
 pub(super) type Response = hyper::Response<ResponseBody>;
 
-/// The body of a response.
 pub(super) struct ResponseBody {
     content: Content,
     /// The turn of the client that ends with it.

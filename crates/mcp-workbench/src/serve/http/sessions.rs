@@ -143,7 +143,6 @@ impl Session {
     }
 }
 
-/// The names of a session.
 struct SessionNames {
     /// The id that the client sends.
     id: String,

@@ -20,7 +20,6 @@ pub(crate) struct Tokens {
     shortest: usize,
 }
 
-/// The holder of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TokenHolder {
     /// The client of the configuration that the token belongs to.

@@ -60,7 +60,6 @@ pub(crate) type MakeFile = Box<dyn Fn() -> io::Result<File> + Send + Sync>;
 /// Passes new files to the waiting process. Returns false if that is impossible at the moment.
 pub(crate) type PassOn = Box<dyn Fn(&JournalFiles) -> bool + Send + Sync>;
 
-/// The files of a journal.
 pub(crate) struct JournalFiles {
     /// How much was taken and recorded, and the bytes that were taken from the client.
     pub(crate) input: Arc<File>,

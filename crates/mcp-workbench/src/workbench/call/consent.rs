@@ -65,7 +65,6 @@ struct ScopedTool {
     tool: ToolName,
 }
 
-/// The scope of a consent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum ConsentScope {
     /// A run of a script, until it ends.

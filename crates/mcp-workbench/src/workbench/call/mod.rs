@@ -109,7 +109,6 @@ pub(crate) struct ToolCall<'a> {
     pub context: CallContext,
 }
 
-/// The reply to a call.
 pub(crate) enum CallReply {
     /// The result of the server, within its budget and in the form of the client's era.
     Result(Spliced),

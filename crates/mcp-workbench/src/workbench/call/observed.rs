@@ -22,7 +22,6 @@ pub(crate) struct ClientRequest<'a> {
 pub(super) struct ObservedCall<'a> {
     pub(super) tool: &'a ToolIdentifier,
     pub(super) arguments: &'a RawJson,
-    /// The request of the client.
     pub(super) request: Option<ClientRequest<'a>>,
 }
 
