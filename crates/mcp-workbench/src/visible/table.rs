@@ -39,6 +39,7 @@ pub(super) const INVISIBLE: &[(char, char)] = &[
     ('\u{10FFFE}', '\u{10FFFF}'),
 ];
 
+/// Characters of private use.
 pub(super) const PRIVATE_USE: &[(char, char)] = &[
     ('\u{E000}', '\u{F8FF}'),
     ('\u{F0000}', '\u{FFFFD}'),
