@@ -128,9 +128,7 @@ impl Journal {
     fn take(&self, stream: &ClientStream, buffer: &mut ReadBuf<'_>) -> io::Result<usize> {
         let mut state = self.state();
         let count = state.take(stream, buffer)?;
-        if state.taken + state.recorded >= state.compact_at && state.sent == state.recorded {
-            self.compact(&mut state);
-        }
+        self.compact_if_due(&mut state);
         Ok(count)
     }
 
@@ -141,7 +139,9 @@ impl Journal {
         state.send_backlog(stream)?;
         state.record(slices)?;
         let sent = state.send_some(stream)?;
-        // The client has its answer by now, and does not wait for this.
+        // The client has its answer by now, and does not wait for this. A client that only listens takes nothing, so its
+        // journal is shortened here.
+        self.compact_if_due(&mut state);
         state.touch()?;
         Ok(sent)
     }
@@ -153,6 +153,12 @@ impl Journal {
     /// Sends what an earlier host has not sent.
     fn send_backlog(&self, stream: &ClientStream) -> io::Result<()> {
         self.state().send_backlog(stream)
+    }
+
+    fn compact_if_due(&self, state: &mut JournalState) {
+        if state.taken + state.recorded >= state.compact_at && state.sent == state.recorded {
+            self.compact(state);
+        }
     }
 
     /// Replaces the files by ones that hold only what a new host needs. The old ones stay in use if that fails.

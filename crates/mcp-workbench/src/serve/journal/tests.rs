@@ -401,6 +401,24 @@ async fn a_long_journal_is_replaced_and_says_the_same() {
 }
 
 #[tokio::test]
+async fn the_journal_of_a_client_that_only_listens_is_replaced() {
+    let mut client = Client::new(Kind::Pipes);
+    client.take(&format!("{INITIALIZE}\n")).await;
+    client.send(&format!("{INITIALIZED}\n")).await;
+    client.take(&format!("{CALL}\n")).await;
+    let before = client.replay();
+    let filler = " ".repeat(50_000);
+    let progress = format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress"}}{filler}"#);
+    for _ in 0..40 {
+        client.send(&format!("{progress}\n")).await;
+    }
+    assert!(client.journal.state().recorded < MIN_COMPACTED_BYTES);
+    assert_eq!(client.replay(), before);
+    client.send(&format!("{ANSWER}\n")).await;
+    assert_eq!(client.replay().open, []);
+}
+
+#[tokio::test]
 async fn replaced_files_are_used_only_if_they_were_passed_on() {
     for is_passed in [false, true] {
         let passed = Arc::new(Mutex::new(Vec::new()));
