@@ -56,7 +56,7 @@ pub struct LineFramer {
     buffer: BytesMut,
     /// The memory of the last huge line, for the next large one. Memory that is new costs more than the text in it: each
     /// of its pages is a fault. Growing again would leave holes besides.
-    reserved: BytesMut,
+    reserved: Option<BytesMut>,
     /// True if the buffer has had a huge line.
     was_huge: bool,
     /// The bytes at the start of the buffer that are known to hold no newline.
@@ -77,7 +77,7 @@ impl LineFramer {
     pub fn new(limit: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
-            reserved: BytesMut::new(),
+            reserved: None,
             was_huge: false,
             searched: 0,
             check: Check::Off,
@@ -104,11 +104,11 @@ impl LineFramer {
         if self.buffer.is_empty() && (self.was_huge || self.buffer.capacity() > LARGE_READ) {
             let last = mem::take(&mut self.buffer);
             if mem::take(&mut self.was_huge) {
-                self.reserved = last;
+                self.reserved = Some(last);
             }
         }
         let length = self.buffer.len();
-        if length >= LARGE_READ && self.keeps_memory() {
+        if length >= LARGE_READ {
             self.reuse_memory();
         }
         let spare = self.buffer.capacity() - length;
@@ -133,17 +133,20 @@ impl LineFramer {
 
     /// Returns true if the memory of a huge line is reserved for the next one.
     pub fn keeps_memory(&self) -> bool {
-        self.reserved.capacity() > 0
+        // A line that filled its memory leaves no capacity behind it, but its memory is still held.
+        self.reserved.is_some()
     }
 
     /// Frees the memory of the last huge line, as soon as nobody uses the line any more.
     pub fn release_memory(&mut self) {
-        self.reserved = BytesMut::new();
+        self.reserved = None;
     }
 
     /// Moves the line into the reserved memory, unless the last line is still in use.
     fn reuse_memory(&mut self) {
-        let mut reserved = mem::take(&mut self.reserved);
+        let Some(mut reserved) = self.reserved.take() else {
+            return;
+        };
         // More than what is left behind the last line, so that its own room is taken too.
         if reserved.try_reclaim(reserved.capacity() + 1)
             && reserved.capacity() > self.buffer.capacity()

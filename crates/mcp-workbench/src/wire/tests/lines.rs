@@ -315,6 +315,30 @@ fn the_memory_of_a_huge_message_is_used_for_the_next_one() {
 }
 
 #[test]
+fn the_memory_of_a_huge_message_that_fills_it_can_be_released() {
+    let mut framer = LineFramer::new(8 * 1024 * 1024);
+    let line = loop {
+        let buffer = framer.room();
+        let last = if buffer.capacity() > 2 << 20 {
+            b'\n'
+        } else {
+            b'x'
+        };
+        buffer.resize(buffer.capacity() - 1, b'x');
+        buffer.extend_from_slice(&[last]);
+        if let Some(Line::Complete(line)) = framer.next_line() {
+            break line;
+        }
+    };
+    framer.room();
+    assert!(framer.keeps_memory());
+    assert!(!line.is_unique());
+    framer.release_memory();
+    assert!(line.is_unique());
+    assert!(!framer.keeps_memory());
+}
+
+#[test]
 fn the_memory_of_a_huge_message_can_be_released() {
     let mut framer = LineFramer::new(8 * 1024 * 1024);
     read_huge_line(&mut framer);
