@@ -26,7 +26,11 @@ pub(crate) const WIDE_PIPE: usize = 256 * 1024;
 /// refused, the pipe stays as it is.
 #[cfg(target_os = "linux")]
 pub(crate) fn widen(pipe: impl std::os::fd::AsFd) {
-    let _ = rustix::pipe::fcntl_setpipe_size(pipe, WIDE_PIPE);
+    use rustix::pipe::{fcntl_getpipe_size, fcntl_setpipe_size};
+    // The process at the other end may have made it wider, and the call below would make it narrower again.
+    if fcntl_getpipe_size(&pipe).is_ok_and(|size| size < WIDE_PIPE) {
+        let _ = fcntl_setpipe_size(pipe, WIDE_PIPE);
+    }
 }
 
 /// Leaves a pipe as it is: only Linux can widen it.
@@ -186,6 +190,22 @@ mod tests {
     use tokio::time::sleep;
 
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_pipe_becomes_wider_and_never_narrower() {
+        use rustix::pipe::{fcntl_getpipe_size, fcntl_setpipe_size};
+        for (size, widened) in [
+            (4096, WIDE_PIPE),
+            (WIDE_PIPE, WIDE_PIPE),
+            (2 * WIDE_PIPE, 2 * WIDE_PIPE),
+        ] {
+            let (pipe, _sender) = io::pipe().unwrap();
+            fcntl_setpipe_size(&pipe, size).unwrap();
+            widen(&pipe);
+            assert_eq!(fcntl_getpipe_size(&pipe).unwrap(), widened);
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn the_memory_of_a_huge_line_is_freed_when_no_other_follows() {
