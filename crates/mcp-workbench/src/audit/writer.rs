@@ -23,8 +23,10 @@ use crate::{config::Audit, sync::lock};
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// Time that the writer waits for more lines after the first.
 const GATHER_TIME: Duration = Duration::from_millis(5);
-/// A buffer that is written keeps at most this much memory, or what the last batch needed.
+/// A buffer keeps at most this much memory, or for a while what the last batch needed.
 const KEPT_BYTES: usize = 128 * 1024;
+/// How long a buffer keeps more than that without new lines. While lines keep coming, it would only grow again.
+const KEEP_TIME: Duration = Duration::from_millis(100);
 
 /// The sending side of the writer's buffer.
 pub(super) struct Writer {
@@ -122,9 +124,17 @@ impl Shared {
     /// Waits for lines and moves them into `batch`, which is empty. Returns false if there will be no more.
     fn next_batch(&self, batch: &mut Vec<u8>) -> bool {
         let is_idle = |waiting: &mut WaitingLines| waiting.lines.is_empty() && !waiting.is_closed;
+        let waited = self
+            .changed
+            .wait_timeout_while(self.waiting(), KEEP_TIME, is_idle);
+        let (mut waiting, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        if waited.timed_out() {
+            waiting.lines.shrink_to(KEPT_BYTES);
+            batch.shrink_to(KEPT_BYTES);
+        }
         let waiting = self
             .changed
-            .wait_while(self.waiting(), is_idle)
+            .wait_while(waiting, is_idle)
             .unwrap_or_else(PoisonError::into_inner);
         let can_wait = |waiting: &mut WaitingLines| !waiting.is_half_full() && !waiting.is_closed;
         let waited = self
@@ -159,7 +169,7 @@ impl WriterThread<'_> {
             self.write(&batch);
             let used = batch.len();
             batch.clear();
-            // A burst must not keep its memory for longer than it lasts.
+            // A burst must not keep its memory while a few lines follow it.
             batch.shrink_to(KEPT_BYTES.max(used));
         }
         self.report_missed();
@@ -249,6 +259,25 @@ mod tests {
         assert_eq!(batch.len(), MAX_BYTES);
         append(&writer, "{}");
         assert_eq!(missed(&writer), 3, "there is room again");
+    }
+
+    #[test]
+    fn the_buffers_of_a_burst_are_freed_when_it_is_over() {
+        let writer = writer_without_thread();
+        let shared = &writer.shared;
+        shared.waiting().lines.reserve(MAX_BYTES);
+        let mut batch = Vec::with_capacity(MAX_BYTES);
+        thread::scope(|scope| {
+            let next = scope.spawn(|| shared.next_batch(&mut batch));
+            while shared.waiting().lines.capacity() > KEPT_BYTES {
+                thread::yield_now();
+            }
+            append(&writer, "{}");
+            assert!(next.join().unwrap());
+        });
+        assert_eq!(batch, b"{}\n");
+        assert!(batch.capacity() <= KEPT_BYTES);
+        assert!(shared.waiting().lines.capacity() <= KEPT_BYTES);
     }
 
     #[test]
