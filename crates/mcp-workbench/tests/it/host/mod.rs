@@ -71,6 +71,16 @@ impl Machine {
         self.setup.path(relative)
     }
 
+    /// Copies the program. Another process does it: a program that is open for writing cannot be started, and processes that
+    /// tests start meanwhile inherit the open files of this one for a moment.
+    fn copy_of_program(&self, name: &str) -> PathBuf {
+        let copy = self.path(name);
+        let mut copying = Command::new("cp");
+        copying.arg(self.setup.command().get_program()).arg(&copy);
+        assert!(copying.status().unwrap().success());
+        copy
+    }
+
     fn journal(&self) -> Journal {
         self.setup.journal("dev", "fs")
     }

@@ -15,15 +15,14 @@ use crate::harness::{Script, TIMEOUT, poll};
 /// Copies the program, as a build that is older or newer than itself.
 fn build(machine: &Machine, name: &str, age: Age) -> PathBuf {
     let program = machine.setup.command().get_program().to_owned();
-    let copy = machine.path(name);
-    fs::copy(&program, &copy).unwrap();
+    let copy = machine.copy_of_program(name);
     let now = fs::metadata(&program).unwrap().modified().unwrap();
     let day = Duration::from_hours(24);
     let modified: SystemTime = match age {
         Age::Older => now - day,
         Age::Newer => now + day,
     };
-    let file = fs::File::options().write(true).open(&copy).unwrap();
+    let file = fs::File::open(&copy).unwrap();
     file.set_modified(modified).unwrap();
     copy
 }
