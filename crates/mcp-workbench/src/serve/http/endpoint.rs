@@ -475,7 +475,12 @@ async fn take_posted(
     cost: Cost,
 ) -> Result<Response, Refusal> {
     let wants_answer = posted.requests() > 0;
-    let about = posted.about();
+    // Only replicas put it into the ids of events.
+    let about = if session.connection.parked().replica().has_others() {
+        posted.about()
+    } else {
+        String::new()
+    };
     let stream = match posted {
         // A message without a response needs no stream.
         Posted::Message(..) if !wants_answer => session.streams.standalone(),
