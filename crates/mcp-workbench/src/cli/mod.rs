@@ -7,6 +7,7 @@ mod call;
 mod check;
 mod completions;
 mod configuration;
+mod deferred;
 mod demo;
 mod doctor;
 mod editing;
@@ -52,7 +53,7 @@ use ::demo::DemoServer;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum, error::ErrorKind};
 use tracing::level_filters::LevelFilter;
 
-use self::switch::Switch;
+use self::{deferred::Deferred, switch::Switch};
 use crate::{
     config::Environment,
     jq::worker,
@@ -96,55 +97,55 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Serve MCP over stdin and stdout (the default), or over HTTP
-    Serve(serve::ServeArguments),
+    Serve(Deferred<serve::ServeArguments>),
     /// Create a configuration file
-    Init(init::InitArguments),
+    Init(Deferred<init::InitArguments>),
     /// Import servers from the MCP clients on this machine
-    Import(import::ImportArguments),
+    Import(Deferred<import::ImportArguments>),
     /// Add the workbench to the configuration of an MCP client
-    Install(install::InstallArguments),
+    Install(Deferred<install::InstallArguments>),
     /// Add a server to a toolbox
-    Add(add::AddArguments),
+    Add(Deferred<add::AddArguments>),
     /// Remove a server or a toolbox from the configuration
-    Remove(remove::RemoveArguments),
+    Remove(Deferred<remove::RemoveArguments>),
     /// Enable servers
-    Enable(switch::SwitchArguments),
+    Enable(Deferred<switch::SwitchArguments>),
     /// Disable servers without removing them from the configuration
-    Disable(switch::SwitchArguments),
+    Disable(Deferred<switch::SwitchArguments>),
     /// Check the configuration and show a summary
     Check,
     /// List toolboxes, servers and, with --tools, their tools
-    List(list::ListArguments),
+    List(Deferred<list::ListArguments>),
     /// Find tools in all toolboxes by what they do
-    Search(search::SearchArguments),
+    Search(Deferred<search::SearchArguments>),
     /// Call a tool
-    Call(call::CallArguments),
+    Call(Deferred<call::CallArguments>),
     /// Run a script that calls tools
-    Run(run::RunArguments),
+    Run(Deferred<run::RunArguments>),
     /// Start every server and report problems
-    Doctor(doctor::DoctorArguments),
+    Doctor(Deferred<doctor::DoctorArguments>),
     /// Count the tokens that tool definitions cost a model
-    Tokens(tokens::TokensArguments),
+    Tokens(Deferred<tokens::TokensArguments>),
     /// Start servers once to fill the tool cache
-    Warm(warm::WarmArguments),
+    Warm(Deferred<warm::WarmArguments>),
     /// Show which tools may be called, and print rules for a client
-    Permissions(permissions::PermissionsArguments),
+    Permissions(Deferred<permissions::PermissionsArguments>),
     /// Let a tool run without asking
-    Allow(allow::AllowArguments),
+    Allow(Deferred<allow::AllowArguments>),
     /// Show the audit log of tool calls
-    Log(log::LogArguments),
+    Log(Deferred<log::LogArguments>),
     /// Open a page that shows servers, calls and approvals of the host or of the workbench that serves over HTTP
-    Ui(ui::UiArguments),
+    Ui(Deferred<ui::UiArguments>),
     /// Show and control the host or the workbench that serves over HTTP, like the page does
-    Live(live::LiveArguments),
+    Live(Deferred<live::LiveArguments>),
     /// Review and approve changes to servers and tools
-    Trust(trust::TrustArguments),
+    Trust(Deferred<trust::TrustArguments>),
     /// Sign in to a remote server
-    Login(oauth::LoginArguments),
+    Login(Deferred<oauth::LoginArguments>),
     /// Sign out of remote servers
-    Logout(oauth::LogoutArguments),
+    Logout(Deferred<oauth::LogoutArguments>),
     /// Show sign-in status of remote servers
-    Auth(oauth::AuthArguments),
+    Auth(Deferred<oauth::AuthArguments>),
     /// Show a session with the built-in demo toolbox
     Demo {
         /// Print the demo's configuration instead
@@ -154,22 +155,22 @@ enum Command {
     /// Print the JSON Schema of the configuration
     Schema,
     /// Print a shell completion script for commands, options and names
-    Completions(completions::CompletionsArguments),
+    Completions(Deferred<completions::CompletionsArguments>),
     /// Print the manual page of the program or of a command
-    Man(man::ManArguments),
+    Man(Deferred<man::ManArguments>),
     /// Show the shared hosts, their clients and their servers
     #[cfg(unix)]
-    Ps(host::PsArguments),
+    Ps(Deferred<host::PsArguments>),
     /// Stop a server of a shared host, or the host
     #[cfg(unix)]
-    Stop(host::SelectionArguments),
+    Stop(Deferred<host::SelectionArguments>),
     /// Restart a server of a shared host, or the host
     #[cfg(unix)]
-    Restart(host::SelectionArguments),
+    Restart(Deferred<host::SelectionArguments>),
     /// Run the host that the clients of a configuration share
     #[cfg(unix)]
     #[command(hide = true)]
-    HostProcess(host::HostArguments),
+    HostProcess(Deferred<host::HostArguments>),
     /// Run one of the demo's servers
     #[command(hide = true)]
     DemoServer {
@@ -268,7 +269,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let config = arguments.config.as_deref();
     let done = match arguments.command {
         None => serve::run_stdio(config, arguments.client, &environment),
-        Some(Command::Serve(serve)) => serve::run(config, serve, arguments.client, &environment),
+        Some(Command::Serve(serve)) => serve::run(config, serve.0, arguments.client, &environment),
         Some(command) => run(command, config, &environment),
     };
     match done {
@@ -279,7 +280,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn run(command: Command, config: Option<&Path>, environment: &Environment) -> CommandResult {
     match command {
-        Command::Serve(arguments) => serve::run(config, arguments, None, environment),
+        Command::Serve(arguments) => serve::run(config, arguments.0, None, environment),
         Command::Init(arguments) => init::run(config, &arguments, environment),
         Command::Import(arguments) => import::run(config, &arguments, environment),
         Command::Install(arguments) => install::run(config, &arguments, environment),

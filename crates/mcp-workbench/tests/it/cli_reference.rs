@@ -75,6 +75,22 @@ fn options(command: &str) -> Vec<String> {
 }
 
 #[test]
+fn the_help_of_a_command_begins_like_its_line_in_the_list() {
+    let list = words(&printed(&["--help"]));
+    for command in commands() {
+        let help = printed(&[&command, "--help"]);
+        let (description, _) = help.split_once("\n\n").unwrap();
+        let line = words(&format!("{command} {description}"));
+        assert!(list.contains(&line), "{line}");
+    }
+}
+
+/// Returns a text without its line breaks and indentation.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
 fn help_fits_into_80_columns() {
     let mut pages = vec![printed(&["--help"])];
     let commands = commands();

@@ -79,10 +79,14 @@ fn completer<'a>(shells: &'a Shells<'_>, name: &str) -> io::Result<&'a dyn EnvCo
 
 /// Returns the command line without hidden commands, which would be completed too.
 fn shown() -> Command {
-    let whole = Arguments::command();
+    let mut whole = Arguments::command();
+    // Defines the arguments of all commands, and adds help, which the copy gets by itself.
+    whole.build();
+    let is_help = |name: &str| matches!(name, "help" | "version");
+    let arguments = whole.get_arguments();
     let commands = whole.get_subcommands().filter(|it| !it.is_hide_set());
     Command::new(PROGRAM)
         .version(env!("CARGO_PKG_VERSION"))
-        .args(whole.get_arguments())
-        .subcommands(commands)
+        .args(arguments.filter(|it| !is_help(it.get_id().as_str())))
+        .subcommands(commands.filter(|it| !is_help(it.get_name())))
 }
