@@ -177,9 +177,9 @@ pub enum SealKeyFault {
 /// A setting that contradicts credentials of users, or that these need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PerUserFault {
-    #[error("credentials of users contradict the grant `client_credentials`")]
+    #[error("credentials of users cannot be combined with the grant `client_credentials`")]
     ClientCredentials,
-    #[error("credentials of users contradict the `Authorization` header of the entry")]
+    #[error("credentials of users cannot be combined with the `Authorization` header of the entry")]
     Header,
     /// Tokens of users are stored encrypted, so they need a key.
     #[error("the credentials of users cannot be stored without `seal`")]
@@ -189,7 +189,7 @@ pub enum PerUserFault {
     #[error("`exchange` needs `clientId` and `clientSecret` in `auth`")]
     ExchangeWithoutClient,
     /// An assertion about a user is taken from a client that the other authorization server knows.
-    #[error("`exchange` with another `issuer` than `auth` needs `clientId`")]
+    #[error("`exchange` with a different `issuer` than `auth` needs `clientId`")]
     AssertionWithoutClient,
 }
 

@@ -35,7 +35,7 @@ const QUICK_END: Duration = Duration::from_millis(100);
 /// Reasons why a client is not attached to a host.
 #[derive(Debug, Error)]
 pub(crate) enum AttachError {
-    #[error("the host did not respond within {} ms", REACH_TIMEOUT.as_millis())]
+    #[error("timed out after {} ms waiting for the host to respond", REACH_TIMEOUT.as_millis())]
     Silent,
     #[error("the host uses a different link ({theirs}) than this program ({LINK_VERSION})")]
     OtherLink { theirs: u32 },
@@ -47,9 +47,9 @@ pub(crate) enum AttachError {
     NotReached(io::Error),
     #[error("the link to the host failed: {0}")]
     Link(#[from] LinkError),
-    #[error("the host did not take the client within {} s", START_TIMEOUT.as_secs())]
+    #[error("timed out after {} s waiting for the host to accept the client", START_TIMEOUT.as_secs())]
     NotTaken,
-    #[error("the host of an older version does not stop taking clients")]
+    #[error("the host of an older version keeps accepting clients")]
     NotDrained,
     #[error("the host ended {MAX_QUICK_ENDS} times in a row")]
     KeepsEnding,

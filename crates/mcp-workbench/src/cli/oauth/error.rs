@@ -130,7 +130,7 @@ fn hint(error: &SignInError) -> String {
         | SignInError::Fetch(FetchFault::Status { .. }) => {
             "the server may have no OAuth; if it needs a key, set it in `headers` of the entry"
         }
-        SignInError::NoAssertions => "remove `exchange` of the entry, so that users sign in",
+        SignInError::NoAssertions => "remove `exchange` from the entry, so that users sign in",
         _ => return String::new(),
     };
     format!("\n  hint: {hint}")

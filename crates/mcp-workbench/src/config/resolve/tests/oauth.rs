@@ -186,12 +186,14 @@ fn contradictory_credentials_of_users_are_reported() {
             entry(
                 r#""oauth": {"per": "user", "grant": "client_credentials", "clientId": "x", "clientSecret": "${TOKEN}"}"#,
             ),
-            Some("credentials of users contradict the grant `client_credentials`"),
+            Some("credentials of users cannot be combined with the grant `client_credentials`"),
         ),
         (
             "",
             entry(r#""oauth": {"per": "user"}, "headers": {"authorization": "Bearer ${TOKEN}"}"#),
-            Some("credentials of users contradict the `Authorization` header of the entry"),
+            Some(
+                "credentials of users cannot be combined with the `Authorization` header of the entry",
+            ),
         ),
         (
             auth,
@@ -213,7 +215,7 @@ fn contradictory_credentials_of_users_are_reported() {
             entry(
                 r#""oauth": {"per": "user", "exchange": true, "issuer": "https://other.example"}"#,
             ),
-            Some("`exchange` with another `issuer` than `auth` needs `clientId`"),
+            Some("`exchange` with a different `issuer` than `auth` needs `clientId`"),
         ),
         (
             "",
