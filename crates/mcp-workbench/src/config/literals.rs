@@ -180,23 +180,25 @@ impl Server {
 
 /// Returns the places of literal credentials in an entry, as it is written in a file.
 pub(crate) fn literal_secrets(entry: &Value) -> Vec<LiteralPlace> {
-    let arguments = entry["args"].as_array().into_iter().flatten();
     // Elements that are not strings become empty, so that the indexes stay right.
-    let arguments: Vec<&str> = arguments
+    let arguments: Vec<&str> = entry["args"]
+        .as_array()
+        .into_iter()
+        .flatten()
         .map(|it| it.as_str().unwrap_or_default())
         .collect();
-    let arguments = secret_arguments(&arguments).into_iter();
     let variables = secret_members(&entry["env"]).map(LiteralPlace::Variable);
     let headers = secret_members(&entry["headers"]).map(LiteralPlace::Header);
     let oauth = secret_members(&entry["oauth"]).map(LiteralPlace::OAuth);
     let url = entry["url"].as_str().unwrap_or_default();
-    let url = is_secret_url(url, &Secrets::default()).then_some(LiteralPlace::Url);
-    let arguments = arguments.map(LiteralPlace::Argument);
-    arguments
+    let url_place = is_secret_url(url, &Secrets::default()).then_some(LiteralPlace::Url);
+    secret_arguments(&arguments)
+        .into_iter()
+        .map(LiteralPlace::Argument)
         .chain(variables)
         .chain(headers)
         .chain(oauth)
-        .chain(url)
+        .chain(url_place)
         .collect()
 }
 

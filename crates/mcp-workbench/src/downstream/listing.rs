@@ -292,8 +292,8 @@ impl ToolList {
                     let label = definition
                         .member("name")
                         .and_then(|it| Some(it.as_text()?.into_owned()))
-                        .filter(|name| !name.trim().is_empty());
-                    let label = label.unwrap_or_else(|| format!("#{}", index + 1));
+                        .filter(|name| !name.trim().is_empty())
+                        .unwrap_or_else(|| format!("#{}", index + 1));
                     let reason = rules.fault_reason(&fault);
                     let label = ToolName::from(&*shortened(&label));
                     list.withhold(&label, reason, Cause::Definition);

@@ -118,9 +118,10 @@ mod tests {
     }
 
     fn names(folder: &TempDir) -> Vec<String> {
-        let names = fs::read_dir(folder.path()).unwrap();
-        let names = names.map(|it| it.unwrap().file_name().into_string().unwrap());
-        let mut names: Vec<String> = names.collect();
+        let mut names: Vec<String> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|it| it.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }

@@ -50,10 +50,13 @@ impl Links {
         let content = result
             .member("content")
             .and_then(|content| content.elements());
-        let uris = content.unwrap_or_default();
-        let uris = uris.iter().filter_map(linked_uri);
         // Before the table is locked, because `is_taken` takes a lock of its own.
-        let uris: Vec<Arc<str>> = uris.filter(|uri| !is_taken(uri)).collect();
+        let uris: Vec<Arc<str>> = content
+            .unwrap_or_default()
+            .iter()
+            .filter_map(linked_uri)
+            .filter(|uri| !is_taken(uri))
+            .collect();
         let server = tool.server_identifier();
         let mut table = self.table();
         for uri in uris {

@@ -144,11 +144,11 @@ impl fmt::Display for ToolFinding {
                 write!(f, "names with characters that {clients} refuse: {tools}")
             }
             Self::TooMany { count, clients } => {
-                let clients: Vec<String> = clients
+                let clients = clients
                     .iter()
                     .map(|(client, most)| format!("{client} ({most})"))
-                    .collect();
-                let clients = clients.join(", ");
+                    .collect::<Vec<_>>()
+                    .join(", ");
                 write!(f, "{count} tools, more than these clients show: {clients}")
             }
             Self::DuplicateTool { tool, servers } => {

@@ -189,9 +189,10 @@ fn log_words(params: &RawJson) -> Option<String> {
     if UNSHOWN_LEVELS.contains(&level.as_ref()) {
         return None;
     }
-    let logger = params.member("logger");
-    let logger = logger.as_ref().and_then(RawJson::as_text);
-    let logger = logger.map_or_else(String::new, |logger| format!(" ({logger})"));
+    let logger = params
+        .member("logger")
+        .and_then(|it| Some(format!(" ({})", it.as_text()?)))
+        .unwrap_or_default();
     let data = params.member("data")?;
     let data = data.as_text().unwrap_or_else(|| data.as_str().into());
     let words = format!("{level}{logger}: {data}");

@@ -202,12 +202,12 @@ pub(crate) fn error_code(error: &RawJson) -> String {
 
 /// Returns the message of an error object, redacted and shortened.
 pub(crate) fn error_message(error: &RawJson, secrets: &Secrets) -> String {
-    let message = error.member("message");
-    let message = message
+    let member = error.member("message");
+    let text = member
         .as_ref()
         .and_then(RawJson::as_text)
         .unwrap_or_default();
-    let mut message = secrets.redact(&message).into_owned();
+    let mut message = secrets.redact(&text).into_owned();
     if let Some((end, _)) = message.char_indices().nth(MAX_MESSAGE_CHARACTERS) {
         message.truncate(end);
         message.push('…');

@@ -278,8 +278,9 @@ fn no_common_version(answer: &Answer, secrets: &Secrets) -> ConnectError {
         Answer::Invalid => None,
     };
     let versions = versions.and_then(|it| it.elements()).unwrap_or_default();
-    let versions = versions.iter().filter_map(RawJson::as_text);
-    let versions: Vec<String> = versions
+    let theirs: Vec<String> = versions
+        .iter()
+        .filter_map(RawJson::as_text)
         .take(MAX_LISTED_VERSIONS)
         .map(|it| {
             secrets
@@ -290,7 +291,7 @@ fn no_common_version(answer: &Answer, secrets: &Secrets) -> ConnectError {
         })
         .collect();
     ConnectError::NoCommonVersion {
-        supported: versions,
+        supported: theirs,
         refusal: Box::new(refused(StartPhase::Discover, answer, secrets)),
     }
 }

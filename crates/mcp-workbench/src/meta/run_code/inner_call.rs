@@ -192,7 +192,6 @@ fn outcome_word(outcome: Outcome) -> &'static str {
     }
 }
 
-/// The arguments of `tools.search`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SearchParams {
@@ -244,9 +243,11 @@ async fn describe(
     arguments: &RawJson,
     context: &CallContext,
 ) -> Result<RawJson, Failure> {
-    let name = arguments.member("name");
-    let name = name.as_ref().and_then(RawJson::as_text);
-    let name = name.ok_or_else(|| invalid("tools.describe takes the name of a tool"))?;
+    let member = arguments.member("name");
+    let name = member
+        .as_ref()
+        .and_then(RawJson::as_text)
+        .ok_or_else(|| invalid("tools.describe takes the name of a tool"))?;
     if let Some(described) = describe_known(workbench, &name) {
         return Ok(described);
     }
