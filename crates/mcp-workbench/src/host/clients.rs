@@ -133,6 +133,7 @@ impl Clients {
             let name = attached.as_ref().and_then(|it| it.identity().name.clone());
             ClientStatus {
                 number: *number,
+                // The client names itself in `initialize`, which may still be to come.
                 program: name.or_else(|| it.attach.program.clone()),
                 pid: it.attach.pid,
                 folder: it.attach.folder.clone(),

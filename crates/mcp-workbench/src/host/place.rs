@@ -76,6 +76,7 @@ impl HostFolder {
     pub(crate) fn at(folder: PathBuf) -> Result<Self, PlaceError> {
         check(&folder)?;
         let place = Self { folder };
+        // The longest path that a socket in this folder can have.
         if place.draining_socket(u32::MAX).as_os_str().len() > MAX_SOCKET_PATH {
             return Err(PlaceError::TooLong(place.folder));
         }
@@ -132,6 +133,7 @@ impl HostFolder {
     /// Takes the lock, unless another process holds it.
     pub(crate) fn try_lock(&self) -> io::Result<Option<File>> {
         let mut options = OpenOptions::new();
+        // Not truncated: the process that holds the lock has written its id into the file.
         options.read(true).write(true).create(true).truncate(false);
         let file = private_files::private(&mut options).open(self.folder.join(LOCK))?;
         match file.try_lock() {
@@ -158,6 +160,7 @@ impl HostFolder {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         let stream = UnixStream::connect(socket)?;
+        // The file may have been replaced since the check, so the process behind it is checked too.
         #[cfg(target_os = "linux")]
         if rustix::net::sockopt::socket_peercred(&stream)?.uid != rustix::process::getuid() {
             return Err(io::ErrorKind::PermissionDenied.into());

@@ -83,6 +83,7 @@ pub(super) fn take(connection: &Arc<Connection>, messages: &[RawJson], output: C
             }
             Ok(message) => {
                 let place = ReplyPlace::Batch(batch.clone());
+                // Counted as small: the bound on a frame is one on all of its messages together.
                 connection.take_message(message, &outline, place, 0);
             }
             Err(error) => {

@@ -191,7 +191,7 @@ fn begin_meta_tool(
     })
 }
 
-/// Starts the call that the parameters of a `tools/call` request.
+/// Starts the call that the parameters of a `tools/call` request describe.
 pub(super) fn begin(
     workbench: &Arc<Workbench>,
     id: &RequestId,
@@ -413,8 +413,7 @@ impl SentRequest {
             match cancelled.run_until_cancelled(contain(reply)).await {
                 Some(Ok(reply)) => self.answer(&reply),
                 Some(Err(panicked)) => self.answer(&Reply::panicked(panicked)),
-                // The client has cancelled the request.
-                // This text is never sent: the entry is gone, so `answer` withholds it.
+                // The client has cancelled the request, so `answer` withholds this text.
                 None => self.answer(&Reply::internal_error("cancelled")),
             }
         });

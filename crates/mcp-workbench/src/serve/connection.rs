@@ -371,6 +371,7 @@ impl Connection {
                 (Some(Err(panicked)), Some(id)) => {
                     place.answer(Reply::internal_error(panicked.to_string()).to(&id));
                 }
+                // The client has cancelled it, and the specification wants no response then.
                 (None, _) | (_, None) => place.withhold(),
             }
         });

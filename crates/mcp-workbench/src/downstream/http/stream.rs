@@ -151,6 +151,7 @@ impl<'a> ResumableStream<'a> {
                 self.stream = EventStream::new(response);
                 return Ok(());
             }
+            // A refusal is final. An error of the server may pass.
             if !response.status().is_server_error() {
                 break;
             }

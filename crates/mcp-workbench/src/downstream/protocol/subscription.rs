@@ -156,6 +156,7 @@ impl Subscription {
         if now >= open.since + STABLE_AFTER {
             self.ends = 0;
         }
+        // Bounded only for the shift: the pause reaches its maximum long before.
         let pause = FIRST_PAUSE.saturating_mul(1 << self.ends.min(16));
         self.ends += 1;
         // Nothing reports the changes between this end and the next grant.
@@ -175,6 +176,7 @@ impl Subscription {
 
     /// Records that the server does not support subscriptions.
     pub(crate) fn refused(&mut self, id: u64) {
+        // `due` stays empty, so it is not opened again.
         self.open.take_if(|open| open.id == id);
     }
 

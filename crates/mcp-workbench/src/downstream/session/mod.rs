@@ -360,6 +360,7 @@ impl Session {
                 self.forget_page(page);
                 context.status.send_modify(|it| it.stale = true);
             }
+            // The checks of the known tools hold for the former account only.
             LinkEvent::AccountChanged => {
                 self.calls.resubscribe(&mut self.link);
                 let known = context.status.borrow().tools.clone();
@@ -384,8 +385,10 @@ impl Session {
                 if self.health.oversized_ended() {
                     unreadable::fail_oversized(self, id_from_tail(&tail).as_ref());
                 }
+                // No call was sent while the message went on, because it could have been endless.
                 self.calls.send_queued(&mut self.link);
             }
+            // These end the session, so `take_events` has handled them.
             LinkEvent::Nonsense | LinkEvent::Lost(_) | LinkEvent::Ended(_) => {}
         }
     }

@@ -115,6 +115,7 @@ pub(super) fn sender(sealer: &Sealer, headers: &HeaderMap) -> Result<Sender, Ref
                 client: client.map(|it| it.as_str().into()),
                 digest,
             };
+            // The token stays at the replica that has checked it.
             Sender::User(user, None)
         }
     })

@@ -237,6 +237,7 @@ impl TimedStream {
             return written;
         }
         if self.gives_up.is_none() {
+            // If clients leave too much unread, the connection that has waited longest is closed first.
             self.turns.wait_from(Instant::now());
         }
         self.count_unread(bytes);
@@ -335,6 +336,7 @@ impl AsyncWrite for TimedStream {
             if !self.turns.0.is_refused.load(Ordering::Relaxed) {
                 return Poll::Ready(Ok(()));
             }
+            // A socket that is closed with unread input resets the connection, and the client may never see the refusal.
             self.discard = Some(Discard {
                 bytes: MAX_DISCARDED_BYTES,
                 end: Instant::now() + DISCARD_TIMEOUT,

@@ -269,6 +269,7 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         params: params.map(|params| Box::new(renamed(params, names.tool, &run.tool.tool))),
         consent: None,
     };
+    // A model reads the complaint of the server and corrects the call. A script cannot.
     if let (Mode::Script, Ok(Some((server, _)))) = (mode, &found)
         && let Err(error) = arguments::check(server, &request)
     {
@@ -466,6 +467,7 @@ impl Run {
             record_round(&self.workbench, &*self.client, consent, &result.json);
         }
         let observed = self.observed.take();
+        // Before the budget is applied: it has the size that the server sent.
         let outcome = observed.as_ref().map(|_| match &result {
             Ok(result) => CallOutcome::with(&result.json, result.marks),
             Err(failure) => CallOutcome::failed(failure.code()),
