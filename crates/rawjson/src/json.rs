@@ -35,15 +35,11 @@ pub struct Insertion {
 /// The type of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// `null`
     Null,
-    /// `true` or `false`
     Boolean,
     Number,
     String,
-    /// `[…]`
     Array,
-    /// `{…}`
     Object,
 }
 

@@ -75,7 +75,6 @@ pub struct TroubleEvents {
     pub rolling: Vec<(f64, f64)>,
 }
 
-/// Returns the current time.
 pub(super) fn now() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0.0, |since| since.as_secs_f64() * 1000.0)

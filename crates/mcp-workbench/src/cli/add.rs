@@ -17,7 +17,6 @@ use crate::{
     visible::visible,
 };
 
-/// Arguments of `add`.
 #[derive(Args)]
 #[command(
     group(ArgGroup::new("server").required(true).args(["url", "command"])),
@@ -68,7 +67,6 @@ pub(super) struct AddArguments {
 /// A name and its value.
 type Pair = (String, String);
 
-/// The values of `--type`.
 #[derive(Clone, Copy, ValueEnum)]
 enum RemoteType {
     Http,

@@ -17,7 +17,6 @@ use crate::{
     visible::visible,
 };
 
-/// Arguments of `allow`.
 #[derive(Args)]
 pub(super) struct AllowArguments {
     /// The toolbox

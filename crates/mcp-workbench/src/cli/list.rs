@@ -29,7 +29,6 @@ const SIGNATURE_WIDTH: usize = 60;
 /// The age of cached tools is shown in days, once they are a day old.
 const SECONDS_OF_A_DAY: u64 = 24 * 60 * 60;
 
-/// Arguments of `list`.
 #[derive(Args)]
 pub(super) struct ListArguments {
     /// Only this toolbox
@@ -80,7 +79,6 @@ pub(super) fn document(config: &Config, found: &[ProbeResult]) -> Value {
     json!(Listing::of(config).with_tools(found))
 }
 
-/// A configuration for display.
 #[derive(Serialize)]
 struct Listing {
     file: String,

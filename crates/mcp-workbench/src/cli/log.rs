@@ -28,7 +28,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// The number of characters of a name that are shown.
 const NAME_WIDTH: usize = 100;
 
-/// Arguments of `log`.
 #[derive(Args)]
 pub(super) struct LogArguments {
     /// Keep printing new lines as they are written

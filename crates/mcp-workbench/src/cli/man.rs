@@ -12,7 +12,6 @@ use thiserror::Error;
 use super::{Arguments, CommandResult, PROGRAM, output};
 use crate::{near::nearest, visible::visible};
 
-/// Arguments of `man`.
 #[derive(Args)]
 pub(super) struct ManArguments {
     /// A command [default: the whole program]

@@ -12,7 +12,6 @@ use super::{
 };
 use crate::{config::Environment, visible::visible};
 
-/// Arguments of `remove`.
 #[derive(Args)]
 pub(super) struct RemoveArguments {
     /// The toolbox

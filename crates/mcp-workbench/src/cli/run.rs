@@ -35,7 +35,6 @@ const EXIT_SCRIPT_ERROR: u8 = 3;
 /// The name that stands for stdin.
 const STDIN: &str = "-";
 
-/// Arguments of `run`.
 #[derive(Args)]
 pub(super) struct RunArguments {
     /// The script, or `-` to read it from stdin: the body of an async JavaScript function

@@ -51,7 +51,6 @@ const ON_A_TERMINAL: &str = "waiting for an MCP client on stdin; clients start t
 const ON_A_TERMINAL_WITHOUT_CONFIGURATION: &str = "without a command, mcp-workbench waits for an MCP client on stdin, and \
 needs a configuration for that; `mcp-workbench --help` lists the commands";
 
-/// Arguments of `serve`.
 #[derive(Args)]
 pub(super) struct ServeArguments {
     /// Serve the built-in demo toolbox instead of a configuration file

@@ -25,7 +25,6 @@ use crate::{
     visible::visible,
 };
 
-/// Arguments of `warm`.
 #[derive(Args)]
 pub(super) struct WarmArguments {
     /// Only these toolboxes

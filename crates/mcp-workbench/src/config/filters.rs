@@ -14,7 +14,6 @@ pub struct ToolFilters {
     excluded: Vec<String>,
 }
 
-/// One entry of `toolFilters`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FilterEntry {
     written: String,

@@ -86,7 +86,6 @@ impl Redis {
         });
     }
 
-    /// Kills the process.
     pub(crate) fn stop(&mut self) {
         if let Some(mut child) = self.child.take() {
             end(&mut child);

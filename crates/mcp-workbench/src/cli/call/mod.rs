@@ -48,7 +48,6 @@ use crate::{
 /// The exit code for a result with `isError`.
 const EXIT_TOOL_ERROR: u8 = 3;
 
-/// Arguments of `call`.
 #[derive(Args)]
 pub(super) struct CallArguments {
     /// The toolbox

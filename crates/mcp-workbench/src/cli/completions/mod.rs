@@ -21,7 +21,6 @@ const VARIABLE: &str = "MCP_WORKBENCH_COMPLETE";
 /// The variable in which scripts of some shells pass the index of the word that is completed.
 const INDEX: &str = "_CLAP_COMPLETE_INDEX";
 
-/// Arguments of `completions`.
 #[derive(Args)]
 pub(super) struct CompletionsArguments {
     /// The shell

@@ -34,7 +34,6 @@ use crate::{
     lock::NoticeScope,
 };
 
-/// Arguments of `doctor`.
 #[derive(Args)]
 pub(super) struct DoctorArguments {
     #[command(flatten)]

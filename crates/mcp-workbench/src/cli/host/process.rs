@@ -33,7 +33,6 @@ use crate::{
     workbench::Observation,
 };
 
-/// Arguments of `host-process`.
 #[derive(Args)]
 pub(in crate::cli) struct HostArguments {
     /// The folder of the host

@@ -26,7 +26,6 @@ const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a host may take to end.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Arguments of `ps`.
 #[derive(Args)]
 pub(in crate::cli) struct PsArguments {
     /// Print JSON

@@ -29,7 +29,6 @@ use crate::{
     visible::escaped,
 };
 
-/// Arguments of `import`.
 #[derive(Args)]
 #[expect(
     clippy::struct_excessive_bools,

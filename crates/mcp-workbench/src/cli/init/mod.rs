@@ -22,7 +22,6 @@ use super::{
 };
 use crate::config::{CONFIG_FILE, CONFIG_VARIABLE, Environment, locate, user_config_file};
 
-/// Arguments of `init`.
 #[derive(Args)]
 pub(super) struct InitArguments {
     /// Write the file to your configuration directory, where it is used from every directory

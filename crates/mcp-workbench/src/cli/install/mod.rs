@@ -31,7 +31,6 @@ use crate::{
     visible::visible,
 };
 
-/// Arguments of `install`.
 #[derive(Args)]
 #[expect(
     clippy::struct_excessive_bools,

@@ -17,7 +17,6 @@ use super::{
 };
 use crate::{config::Environment, visible::visible};
 
-/// Arguments of `live`.
 #[derive(Args)]
 pub(super) struct LiveArguments {
     #[command(subcommand)]

@@ -27,7 +27,6 @@ use serde::Serialize;
 /// How long the user may take in the browser.
 const LOGIN_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// The arguments of `login`.
 #[derive(Args)]
 pub(in crate::cli) struct LoginArguments {
     /// The toolbox

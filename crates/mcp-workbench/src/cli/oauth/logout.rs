@@ -16,7 +16,6 @@ use crate::{
     oauth::{Account, SignInError},
 };
 
-/// The arguments of `logout`.
 #[derive(Args)]
 pub(in crate::cli) struct LogoutArguments {
     /// The toolbox

@@ -20,7 +20,6 @@ pub(super) use browser::open as open_in_browser;
 pub(super) use login::{LoginArguments, run as login};
 pub(super) use logout::{LogoutArguments, run as logout};
 
-/// The arguments of `auth`.
 #[derive(Args)]
 pub(super) struct AuthArguments {
     #[command(subcommand)]

@@ -22,7 +22,6 @@ use crate::{
     visible::visible,
 };
 
-/// The arguments of `auth status`.
 #[derive(Args)]
 pub(super) struct StatusArguments {
     /// Print one JSON document

@@ -35,7 +35,6 @@ use crate::{
 /// The largest hook input that is read.
 const MAX_QUESTION: u64 = 16 * 1024 * 1024;
 
-/// Arguments of `permissions`.
 #[derive(Args)]
 pub(super) struct PermissionsArguments {
     /// Print rules for this client that leave approval to the workbench

@@ -30,7 +30,6 @@ use crate::{
 /// Time limit for servers without cached tools: as long as a start may take.
 const START_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Arguments of `search`.
 #[derive(Args)]
 pub(super) struct SearchArguments {
     /// What the tool should do, or its name

@@ -25,7 +25,6 @@ use crate::{config::Environment, visible::visible, workbench::Workbench};
 
 pub(super) use estimate::tokens;
 
-/// Arguments of `tokens`.
 #[derive(Args)]
 pub(super) struct TokensArguments {
     /// Only this toolbox

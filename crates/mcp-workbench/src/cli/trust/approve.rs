@@ -18,7 +18,6 @@ use crate::{
     visible::{revealed, visible},
 };
 
-/// Arguments of `trust approve`.
 #[derive(Args)]
 pub(super) struct ApproveArguments {
     #[command(flatten)]

@@ -18,7 +18,6 @@ use crate::{
     visible::{revealed, visible},
 };
 
-/// Arguments of `trust diff`.
 #[derive(Args)]
 pub(super) struct DiffArguments {
     #[command(flatten)]

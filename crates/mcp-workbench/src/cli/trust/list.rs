@@ -22,7 +22,6 @@ use crate::{
     visible::{revealed, visible},
 };
 
-/// Arguments of `trust list`.
 #[derive(Args)]
 pub(super) struct ListArguments {
     #[command(flatten)]

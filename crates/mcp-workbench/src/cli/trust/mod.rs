@@ -18,7 +18,6 @@ use clap::{Args, Subcommand};
 use super::CommandResult;
 use crate::config::Environment;
 
-/// Arguments of `trust`.
 #[derive(Args)]
 pub(super) struct TrustArguments {
     #[command(subcommand)]

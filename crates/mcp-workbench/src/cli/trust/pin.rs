@@ -17,7 +17,6 @@ use crate::{
     visible::visible,
 };
 
-/// Arguments of `trust pin`.
 #[derive(Args)]
 pub(super) struct PinArguments {
     #[command(flatten)]

@@ -14,7 +14,6 @@ use crate::{
     visible::{revealed, visible},
 };
 
-/// Arguments of `trust revoke`.
 #[derive(Args)]
 pub(super) struct RevokeArguments {
     #[command(flatten)]

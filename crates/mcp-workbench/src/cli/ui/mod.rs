@@ -30,7 +30,6 @@ pub(super) use record::PageRecord;
 use super::{CommandResult, live, oauth::open_in_browser, output};
 use crate::config::Environment;
 
-/// Arguments of `ui`.
 #[derive(Args)]
 pub(super) struct UiArguments {
     /// Print the link instead of opening a browser

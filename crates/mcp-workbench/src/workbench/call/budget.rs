@@ -80,7 +80,6 @@ struct CutReport<'a> {
 }
 
 impl<'a> CutReport<'a> {
-    /// Stores the whole result.
     fn store(
         workbench: &Workbench,
         cut: Cut<'a>,
