@@ -30,7 +30,7 @@ pub(crate) async fn offload<T: Send + 'static>(
 
 pub(crate) enum Offloaded<T> {
     Done(T),
-    Running(Running<T>),
+    Running(ThreadOutput<T>),
 }
 
 impl<T: Send + 'static> Offloaded<T> {
@@ -55,16 +55,16 @@ impl<T: Send + 'static> Offloaded<T> {
             return Self::Done(work());
         }
         match give.send(work) {
-            Ok(()) => Self::Running(Running(receiver)),
+            Ok(()) => Self::Running(ThreadOutput(receiver)),
             Err(mpsc::SendError(work)) => Self::Done(work()),
         }
     }
 }
 
 /// The output of a thread. A panic of the work resumes in the task that waits for it.
-pub(crate) struct Running<T>(oneshot::Receiver<thread::Result<T>>);
+pub(crate) struct ThreadOutput<T>(oneshot::Receiver<thread::Result<T>>);
 
-impl<T> Future for Running<T> {
+impl<T> Future for ThreadOutput<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {

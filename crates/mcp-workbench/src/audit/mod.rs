@@ -23,7 +23,7 @@ use writer::Writer;
 
 use crate::{
     config::{Audit, Config},
-    events::{Detail, Event, Events, Reader},
+    events::{Event, EventDetail, Events, Reader},
     sync::lock,
 };
 
@@ -99,8 +99,8 @@ impl AuditLog {
 }
 
 impl Reader for ActiveLog {
-    fn detail(&self) -> Detail {
-        Detail::Operations
+    fn detail(&self) -> EventDetail {
+        EventDetail::Operations
     }
 
     fn take(&self, event: &Event<'_>) {

@@ -16,7 +16,7 @@ pub(crate) use address::{Address, View, is_address};
 pub(crate) use cut::{Cut, Structured};
 pub(crate) use pages::{Pages, Syntax};
 pub(crate) use reading::MetaMember;
-pub(crate) use selection::{NotSelectable, Selection, with_remark};
+pub(crate) use selection::{NotSelectable, SelectableResult, with_remark};
 
 #[cfg(test)]
 mod tests;

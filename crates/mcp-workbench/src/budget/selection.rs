@@ -8,7 +8,7 @@ use super::{
 };
 
 /// A result that a filter can be applied to.
-pub(crate) struct Selection<'a> {
+pub(crate) struct SelectableResult<'a> {
     reading: Reading<'a>,
     input: RawJson,
 }
@@ -23,7 +23,7 @@ pub(crate) enum NotSelectable {
     NotJson,
 }
 
-impl<'a> Selection<'a> {
+impl<'a> SelectableResult<'a> {
     /// Finds the JSON value in a result: `structuredContent`, or else its text. Several texts that are all JSON are an
     /// array. A `structuredContent` that only wraps a text that is JSON counts as that JSON, which is what a model sees.
     pub(crate) fn of(result: &'a RawJson) -> Result<Self, NotSelectable> {
@@ -178,7 +178,7 @@ mod tests {
         ];
         for (result, expected) in cases {
             let result = json(result);
-            let found = Selection::of(&result).map(|it| it.input().as_str().to_owned());
+            let found = SelectableResult::of(&result).map(|it| it.input().as_str().to_owned());
             assert_eq!(found, expected.map(str::to_owned), "{}", result.as_str());
         }
     }
@@ -188,7 +188,7 @@ mod tests {
         let result = json(
             r#"{"x":1e400,"content":[{"type":"text","text":"{}"},{"type":"image","data":"AA==","mimeType":"i"}],"structuredContent":{},"_meta":{"k":1}}"#,
         );
-        let selection = Selection::of(&result).unwrap();
+        let selection = SelectableResult::of(&result).unwrap();
         let value = json("2");
         let about = MetaMember {
             key: "about",

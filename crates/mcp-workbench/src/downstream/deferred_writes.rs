@@ -24,7 +24,7 @@ const MAX_PAUSES: usize = 20;
 pub(crate) struct DeferredWrites {
     tasks: TaskTracker,
     shutdown: Arc<Shutdown>,
-    pending: Mutex<Pending>,
+    pending: Mutex<PendingWrites>,
     /// Ends the pause before the writes.
     hurry: Notify,
 }
@@ -32,7 +32,7 @@ pub(crate) struct DeferredWrites {
 type Write = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
-struct Pending {
+struct PendingWrites {
     writes: Vec<Write>,
     /// Set while a task runs that will do the writes.
     has_task: bool,
@@ -111,7 +111,7 @@ impl DeferredWrites {
         }
     }
 
-    fn pending(&self) -> MutexGuard<'_, Pending> {
+    fn pending(&self) -> MutexGuard<'_, PendingWrites> {
         lock(&self.pending)
     }
 }

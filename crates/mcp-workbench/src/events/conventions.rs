@@ -306,8 +306,8 @@ mod tests {
     use crate::{
         era::Era,
         events::{
-            Detail, EventClient, Events, HopResult, HopStart, OperationReply, OperationStart, Peer,
-            Reader,
+            EventClient, EventDetail, Events, HopResult, HopStart, OperationReply, OperationStart,
+            Peer, Reader,
         },
         sync::lock,
         trace::CallSpan,
@@ -331,8 +331,8 @@ mod tests {
     }
 
     impl Reader for Attributes {
-        fn detail(&self) -> Detail {
-            Detail::Hops
+        fn detail(&self) -> EventDetail {
+            EventDetail::Hops
         }
 
         fn take(&self, event: &Event<'_>) {

@@ -37,7 +37,7 @@ use crate::{
 
 /// The detail that a reader wants. Each level includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Detail {
+pub(crate) enum EventDetail {
     /// The requests of clients, and everything else but the requests to servers.
     Operations = 0b001,
     /// The requests to servers too.
@@ -48,7 +48,7 @@ pub(crate) enum Detail {
 
 /// A reader of the event stream.
 pub(crate) trait Reader: Send + Sync {
-    fn detail(&self) -> Detail;
+    fn detail(&self) -> EventDetail;
 
     /// Takes an event. Must not block, and must not subscribe or unsubscribe a reader.
     fn take(&self, event: &Event<'_>);
@@ -242,12 +242,12 @@ impl Events {
 
     /// Returns whether a reader wants the requests to servers.
     pub(crate) fn wants_hops(&self) -> bool {
-        self.is_wanted(Detail::Hops)
+        self.is_wanted(EventDetail::Hops)
     }
 
     /// Returns whether a reader wants the messages of calls.
     pub(crate) fn wants_messages(&self) -> bool {
-        self.is_wanted(Detail::Messages)
+        self.is_wanted(EventDetail::Messages)
     }
 
     /// Adds a reader, which gets all later events.
@@ -315,7 +315,7 @@ impl Events {
         lock(&self.readers).len()
     }
 
-    fn is_wanted(&self, detail: Detail) -> bool {
+    fn is_wanted(&self, detail: EventDetail) -> bool {
         self.wanted.load(Ordering::Relaxed) & detail as u8 == detail as u8
     }
 

@@ -17,8 +17,8 @@ impl Notebook {
 }
 
 impl Reader for Notebook {
-    fn detail(&self) -> Detail {
-        Detail::Hops
+    fn detail(&self) -> EventDetail {
+        EventDetail::Hops
     }
 
     fn take(&self, event: &Event<'_>) {
@@ -121,8 +121,8 @@ fn a_hop_belongs_to_its_operation() {
 fn requests_to_servers_are_observed_only_for_readers_that_want_them() {
     struct WantsOperations;
     impl Reader for WantsOperations {
-        fn detail(&self) -> Detail {
-            Detail::Operations
+        fn detail(&self) -> EventDetail {
+            EventDetail::Operations
         }
 
         fn take(&self, _: &Event<'_>) {}

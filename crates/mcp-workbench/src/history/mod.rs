@@ -15,7 +15,7 @@ pub(crate) use note::Note;
 pub(crate) use record::CallRecord;
 
 use crate::{
-    events::{Detail, Event, Events, Reader},
+    events::{Event, EventDetail, Events, Reader},
     sync::lock,
 };
 
@@ -123,8 +123,8 @@ impl Calls {
 }
 
 impl Reader for History {
-    fn detail(&self) -> Detail {
-        Detail::Messages
+    fn detail(&self) -> EventDetail {
+        EventDetail::Messages
     }
 
     fn take(&self, event: &Event<'_>) {

@@ -63,12 +63,12 @@ struct Client {
 }
 
 /// Keeps a client in the table until everything about it is done.
-struct Listed<'a> {
+struct ClientRegistration<'a> {
     clients: &'a Clients,
     number: u64,
 }
 
-impl Drop for Listed<'_> {
+impl Drop for ClientRegistration<'_> {
     fn drop(&mut self) {
         let mut table = self.clients.table();
         table.clients.remove(&self.number);
@@ -116,11 +116,11 @@ impl Clients {
         table.numbers
     }
 
-    fn add(&self, number: u64, client: Client) -> Listed<'_> {
+    fn add(&self, number: u64, client: Client) -> ClientRegistration<'_> {
         let mut table = self.table();
         table.clients.insert(number, Arc::new(client));
         self.count.send_replace(table.clients.len());
-        Listed {
+        ClientRegistration {
             clients: self,
             number,
         }

@@ -22,7 +22,7 @@ const TOOL_BYTES: usize = 100;
 #[derive(Debug)]
 pub(super) struct ObservedServer {
     pub(super) place: ServerIdentifier,
-    pub(super) start: Start,
+    pub(super) start: ObservedLaunch,
     pub(super) product: Option<String>,
     /// The names and definitions of its tools. The definitions share the bytes of the tool list.
     pub(super) tools: Vec<(String, RawJson)>,
@@ -36,7 +36,7 @@ pub(super) struct ObservedServer {
 
 /// The launch of an observed server.
 #[derive(Debug, Clone)]
-pub(super) enum Start {
+pub(super) enum ObservedLaunch {
     Known(Arc<Launch>),
     /// A launch that is not observed yet: the entry, and the digests of the programs that it may name.
     Unobserved(Arc<Server>, Arc<Programs>),
@@ -49,8 +49,8 @@ impl ObservedServer {
             let product = self.product.as_deref();
             Observation {
                 launch: match &self.start {
-                    Start::Known(launch) => launch.saying(product),
-                    Start::Unobserved(server, programs) => {
+                    ObservedLaunch::Known(launch) => launch.saying(product),
+                    ObservedLaunch::Unobserved(server, programs) => {
                         Launch::of(server, programs, ReusableDigests::Cached).saying(product)
                     }
                 },
@@ -98,7 +98,7 @@ impl ObservedServer {
 
     /// Returns true if the launch is not observed yet.
     pub(super) fn is_unobserved(&self) -> bool {
-        matches!(self.start, Start::Unobserved(..))
+        matches!(self.start, ObservedLaunch::Unobserved(..))
     }
 
     /// Returns the canonical definitions that may be stored, and creates them one at a time.

@@ -10,7 +10,7 @@ use ident::ServerIdentifier;
 use super::{
     Digest, Lock, PinnedServer, Pins, RecordError,
     disk::{Disk, MAX_FILE_BYTES, read, stamp},
-    observed::{ObservedServer, Start},
+    observed::{ObservedLaunch, ObservedServer},
     pins::unusable,
     state::{LockState, NoticeScope},
 };
@@ -41,7 +41,7 @@ impl Pins {
         // The slow work is done before the file is locked for other processes.
         for found in &news {
             found.observation();
-            if let Start::Unobserved(server, _) = &found.start {
+            if let ObservedLaunch::Unobserved(server, _) = &found.start {
                 self.store_programs(server);
             }
         }

@@ -7,7 +7,7 @@ use rawjson::RawJson;
 
 use super::{
     Denial, Launch, Pins,
-    observed::{ObservedServer, Start},
+    observed::{ObservedLaunch, ObservedServer},
     words,
 };
 use crate::config::{PinMode, Secrets, Server};
@@ -18,7 +18,7 @@ pub(crate) struct ServerPins {
     pins: Arc<Pins>,
     place: ServerIdentifier,
     /// The launch, or `None` if the server is not started and its cached tool list is used.
-    start: Option<Start>,
+    start: Option<ObservedLaunch>,
     /// Values that no stored definition may contain.
     secrets: Secrets,
 }
@@ -44,7 +44,7 @@ impl Ruling {
 impl ServerPins {
     /// Creates the pins of a server with this launch.
     pub(crate) fn new(pins: Arc<Pins>, place: ServerIdentifier, launch: Launch) -> Self {
-        let start = Some(Start::Known(Arc::new(launch)));
+        let start = Some(ObservedLaunch::Known(Arc::new(launch)));
         Self {
             start,
             ..Self::at_rest(pins, place)
@@ -57,7 +57,10 @@ impl ServerPins {
         place: ServerIdentifier,
         server: Arc<Server>,
     ) -> Self {
-        let start = Some(Start::Unobserved(server, Arc::clone(&pins.programs)));
+        let start = Some(ObservedLaunch::Unobserved(
+            server,
+            Arc::clone(&pins.programs),
+        ));
         Self {
             start,
             ..Self::at_rest(pins, place)
@@ -94,9 +97,9 @@ impl ServerPins {
         match mode {
             PinMode::Off | PinMode::Notice => Ok(()),
             PinMode::Enforce => match &self.start {
-                Some(Start::Known(launch)) => self.pins.admit(&self.place, launch),
+                Some(ObservedLaunch::Known(launch)) => self.pins.admit(&self.place, launch),
                 // A launch that was not observed is not an approved one.
-                Some(Start::Unobserved(..)) | None => {
+                Some(ObservedLaunch::Unobserved(..)) | None => {
                     self.pins.admit(&self.place, &Launch::default())
                 }
             },
@@ -148,7 +151,7 @@ impl ServerPins {
             (PinMode::Off, _) | (PinMode::Notice, None) => return Ruling::default(),
             (PinMode::Notice | PinMode::Enforce, Some(start)) => start.clone(),
             (PinMode::Enforce, None) => {
-                Start::Known(Arc::new(self.pins.approved_launch(&self.place)))
+                ObservedLaunch::Known(Arc::new(self.pins.approved_launch(&self.place)))
             }
         };
         let tools = tools.map(|(name, definition)| (name.to_owned(), definition.clone()));

@@ -15,7 +15,7 @@ use super::{
     use_tool::SELECT_HINT,
 };
 use crate::{
-    budget::{Address, NotSelectable, Selection},
+    budget::{Address, NotSelectable, SelectableResult},
     call::CallContext,
     config::{MetaTool, Selecting},
     jq::Filter,
@@ -121,7 +121,7 @@ async fn select(
     let failed = |why: String| Failure::NotSelected { why };
     let result = RawJson::parse(&stored.json().to_owned().into())
         .map_err(|_| failed(NotSelectable::NotJson.to_string()))?;
-    let selection = Selection::of(&result).map_err(|error| failed(error.to_string()))?;
+    let selection = SelectableResult::of(&result).map_err(|error| failed(error.to_string()))?;
     let selected = workbench.select(filter, selection.input()).await;
     selected.map_err(|error| failed(error.to_string()))
 }

@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     events::{
-        Detail, Event, Events, Reader,
+        Event, EventDetail, Events, Reader,
         conventions::{Attribute, BOUNDS, Instrument, Measurement, TOOL},
     },
     sync::lock,
@@ -69,8 +69,8 @@ impl Metrics {
 }
 
 impl Reader for Counted {
-    fn detail(&self) -> Detail {
-        Detail::Hops
+    fn detail(&self) -> EventDetail {
+        EventDetail::Hops
     }
 
     fn take(&self, event: &Event<'_>) {

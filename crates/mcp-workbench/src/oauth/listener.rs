@@ -59,13 +59,13 @@ pub(crate) struct Listener {
 pub(crate) struct Redirected {
     /// The whole address that it was redirected to.
     pub(crate) address: String,
-    reply: oneshot::Sender<Outcome>,
+    reply: oneshot::Sender<RedirectOutcome>,
     /// Cancelled when the connection is over.
     closed: CancellationToken,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum RedirectOutcome {
     SignedIn,
     /// The user or the authorization server refused.
     Refused,
@@ -81,7 +81,7 @@ pub(crate) enum Outcome {
     Logged,
 }
 
-impl Outcome {
+impl RedirectOutcome {
     pub(crate) fn of<T>(result: &Result<T, SignInError>) -> Self {
         match result {
             Ok(_) => Self::SignedIn,
@@ -187,7 +187,7 @@ impl Listener {
 
 impl Redirected {
     /// Shows the outcome in the browser. Waits until the page is sent, since the process may end after that.
-    pub(crate) async fn say(self, outcome: Outcome) {
+    pub(crate) async fn say(self, outcome: RedirectOutcome) {
         // A browser that is gone needs no page.
         if self.reply.send(outcome).is_ok() {
             let _ = timeout(BROWSER_TIMEOUT, self.closed.cancelled()).await;
@@ -232,7 +232,7 @@ async fn answer(
             };
             // An attempt that ended in the meantime gives no answer.
             let _ = redirects.send(redirected).await;
-            return outcome.await.unwrap_or(Outcome::Failed).response();
+            return outcome.await.unwrap_or(RedirectOutcome::Failed).response();
         }
         (&Method::GET, PATH, None) => StatusCode::BAD_REQUEST,
         (&Method::GET, ..) => StatusCode::NOT_FOUND,

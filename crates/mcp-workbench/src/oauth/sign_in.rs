@@ -14,7 +14,7 @@ use super::{
     Account, Challenge, Listener,
     authority::{Authority, AuthorizationRequest, IssuedToken, KnownClient},
     error::{OAuthCode, SignInError, StoreFault},
-    listener::Outcome,
+    listener::RedirectOutcome,
     record::{LAYOUT, Record, RegisteredClient, Token, seconds},
     store::release,
 };
@@ -54,7 +54,7 @@ pub(super) struct Attempt {
 
 /// The result of a successful attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Granted {
+pub(crate) struct GrantedAccess {
     /// The scopes that were granted.
     pub scopes: Vec<String>,
     /// The authorization server, or `None` if it does not name itself.
@@ -62,7 +62,7 @@ pub(crate) struct Granted {
 }
 
 /// The parameters of the redirect.
-struct Answer {
+struct RedirectAnswer {
     state: String,
     issuer: Option<String>,
     code: Result<String, OAuthCode>,
@@ -90,7 +90,7 @@ impl SignIn {
     }
 
     /// Finishes the sign-in with the redirect address of the browser, and stores the grant.
-    pub(crate) async fn finish(&self, redirected: &str) -> Result<Granted, SignInError> {
+    pub(crate) async fn finish(&self, redirected: &str) -> Result<GrantedAccess, SignInError> {
         let answer = self.pending.check(redirected)?;
         if Instant::now() > self.until {
             return Err(SignInError::Over);
@@ -104,15 +104,15 @@ impl SignIn {
 
     /// Waits for the browser, finishes the sign-in, and shows the outcome in the browser. A redirect of a different
     /// sign-in is refused, and the wait continues. Not cancel-safe while a code is exchanged.
-    pub(crate) async fn wait(&self, listener: &mut Listener) -> Result<Granted, SignInError> {
+    pub(crate) async fn wait(&self, listener: &mut Listener) -> Result<GrantedAccess, SignInError> {
         loop {
             let redirected = timeout_at(self.until, listener.next())
                 .await
                 .map_err(|_| SignInError::Over)?;
             let finished = self.finish(&redirected.address).await;
-            let outcome = Outcome::of(&finished);
+            let outcome = RedirectOutcome::of(&finished);
             redirected.say(outcome).await;
-            if outcome != Outcome::Stray {
+            if outcome != RedirectOutcome::Stray {
                 return finished;
             }
         }
@@ -253,7 +253,7 @@ impl PendingSignIn {
     }
 
     /// Finishes the sign-in with the redirect address of the browser, and stores the grant.
-    pub(super) async fn finish(&self, redirected: &str) -> Result<Granted, SignInError> {
+    pub(super) async fn finish(&self, redirected: &str) -> Result<GrantedAccess, SignInError> {
         self.store(self.check(redirected)?).await
     }
 
@@ -264,8 +264,8 @@ impl PendingSignIn {
     }
 
     /// Returns the parameters of a redirect that belongs to this attempt.
-    fn check(&self, redirected: &str) -> Result<Answer, SignInError> {
-        let answer = Answer::of(redirected)?;
+    fn check(&self, redirected: &str) -> Result<RedirectAnswer, SignInError> {
+        let answer = RedirectAnswer::of(redirected)?;
         if answer.state != self.attempt.state {
             return Err(SignInError::WrongState);
         }
@@ -283,7 +283,7 @@ impl PendingSignIn {
         }
     }
 
-    async fn exchange(&self, answer: Answer) -> Result<IssuedToken, SignInError> {
+    async fn exchange(&self, answer: RedirectAnswer) -> Result<IssuedToken, SignInError> {
         let code = match answer.code {
             Ok(code) => code,
             Err(code) => {
@@ -315,7 +315,7 @@ impl PendingSignIn {
     }
 
     /// Exchanges the code, and stores the token.
-    async fn store(&self, answer: Answer) -> Result<Granted, SignInError> {
+    async fn store(&self, answer: RedirectAnswer) -> Result<GrantedAccess, SignInError> {
         let issued = self.exchange(answer).await?;
         let scopes = issued.scopes.unwrap_or_else(|| self.attempt.scopes.clone());
         let now = seconds(SystemTime::now());
@@ -347,7 +347,7 @@ impl PendingSignIn {
         // Even after a failure, since a lock in the store of replicas would last until its timeout.
         release(lock).await;
         written?;
-        Ok(Granted { scopes, issuer })
+        Ok(GrantedAccess { scopes, issuer })
     }
 }
 
@@ -366,7 +366,7 @@ impl Attempt {
     }
 }
 
-impl Answer {
+impl RedirectAnswer {
     /// Parses the address that the browser was redirected to. A duplicate parameter makes it invalid.
     fn of(redirected: &str) -> Result<Self, SignInError> {
         let url = Url::parse(redirected.trim()).map_err(|_| SignInError::NotARedirect)?;

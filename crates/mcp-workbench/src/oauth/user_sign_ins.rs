@@ -22,7 +22,7 @@ use tokio::{sync::broadcast, time::sleep};
 use url::Url;
 
 use super::{
-    Account, CredentialOwner, Granted, SignInError, UserCredentials,
+    Account, CredentialOwner, GrantedAccess, SignInError, UserCredentials,
     account::AccountPlace,
     record::seconds,
     sign_in::{Attempt, PendingSignIn, SIGN_IN_TIMEOUT},
@@ -259,7 +259,7 @@ impl UserSignIns {
         journey: Journey,
         account: &Account,
         redirected: &Url,
-    ) -> Result<Granted, SignInError> {
+    ) -> Result<GrantedAccess, SignInError> {
         let finished = async {
             let pending = PendingSignIn::resume(account, journey.attempt).await?;
             pending.finish(redirected.as_str()).await

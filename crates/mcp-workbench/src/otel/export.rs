@@ -18,7 +18,7 @@ use super::{Signals, client::EventLoopClient, spans::Spans};
 use crate::{
     config::Environment,
     events::{
-        Detail, Event, Events, Reader,
+        Event, EventDetail, Events, Reader,
         conventions::{Attribute, BOUNDS, Instrument, Measurement, PORT},
     },
     offload::run_blocking,
@@ -163,8 +163,8 @@ impl Measurements {
 }
 
 impl Reader for Measurements {
-    fn detail(&self) -> Detail {
-        Detail::Hops
+    fn detail(&self) -> EventDetail {
+        EventDetail::Hops
     }
 
     fn take(&self, event: &Event<'_>) {

@@ -20,7 +20,7 @@ use super::export::value;
 use crate::{
     audit::redact_and_cut,
     events::{
-        Detail, Event, Events, Reader, TracedSpan, Tracer,
+        Event, EventDetail, Events, Reader, TracedSpan, Tracer,
         conventions::{ERROR, Measurement, hop_details, operation_details, span_name},
     },
     sync::lock,
@@ -120,8 +120,8 @@ impl Tracer for Spans {
 }
 
 impl Reader for Spans {
-    fn detail(&self) -> Detail {
-        Detail::Hops
+    fn detail(&self) -> EventDetail {
+        EventDetail::Hops
     }
 
     fn take(&self, event: &Event<'_>) {

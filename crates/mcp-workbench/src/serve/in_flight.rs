@@ -25,7 +25,7 @@ const REQUEST_BYTES: usize = 64 * 1024;
 
 #[derive(Default)]
 pub(super) struct InFlight {
-    running: Mutex<Slab<Running>>,
+    running: Mutex<Slab<RunningRequest>>,
     /// For how many the running ones count. It changes only while they are locked.
     used: AtomicUsize,
     /// True while a task waits until all have ended.
@@ -34,7 +34,7 @@ pub(super) struct InFlight {
     fewer: Notify,
 }
 
-struct Running {
+struct RunningRequest {
     id: RequestId,
     runs: Runs,
     /// For how many it counts.
@@ -83,7 +83,7 @@ impl InFlight {
         // A large request takes all the room that is left.
         let takes = (1 + size / REQUEST_BYTES).min(free);
         self.used.store(used + takes, Ordering::Relaxed);
-        let key = running.insert(Running {
+        let key = running.insert(RunningRequest {
             id,
             runs,
             takes,
@@ -172,12 +172,12 @@ impl InFlight {
         }
     }
 
-    fn running(&self) -> MutexGuard<'_, Slab<Running>> {
+    fn running(&self) -> MutexGuard<'_, Slab<RunningRequest>> {
         lock(&self.running)
     }
 }
 
-impl Running {
+impl RunningRequest {
     fn cancel(&mut self) {
         self.is_cancelled = true;
         self.runs.cancel();

@@ -164,7 +164,7 @@ impl Toolbox {
         open_wait: Duration,
     ) -> Result<Arc<Opened>, OpenError> {
         // A call that arrives during an open waits for it instead of failing with "not open".
-        let _counted = Opening::begin(&self.opening);
+        let _counted = OpeningGuard::begin(&self.opening);
         let mut newest = self.contents.subscribe();
         loop {
             let contents = Arc::clone(&newest.borrow_and_update());
@@ -277,16 +277,16 @@ fn same(
 }
 
 /// Counts a caller that is opening a toolbox, until it is dropped.
-struct Opening<'a>(&'a watch::Sender<usize>);
+struct OpeningGuard<'a>(&'a watch::Sender<usize>);
 
-impl<'a> Opening<'a> {
+impl<'a> OpeningGuard<'a> {
     fn begin(count: &'a watch::Sender<usize>) -> Self {
         count.send_modify(|count| *count += 1);
         Self(count)
     }
 }
 
-impl Drop for Opening<'_> {
+impl Drop for OpeningGuard<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }

@@ -39,7 +39,7 @@ pub enum Line {
 
 /// The check of a line as JSON while it arrives. A long string has no newline inside, so the check is the search as well.
 #[derive(Debug)]
-enum Check {
+enum LineCheck {
     /// The lines are not checked here.
     Off,
     /// The line is new.
@@ -61,7 +61,7 @@ pub struct LineFramer {
     was_huge: bool,
     /// The bytes at the start of the buffer that are known to hold no newline.
     searched: usize,
-    check: Check,
+    check: LineCheck,
     /// The part of the last complete line that was checked while it arrived.
     checked: Option<CheckedPart>,
     limit: usize,
@@ -80,7 +80,7 @@ impl LineFramer {
             reserved: None,
             was_huge: false,
             searched: 0,
-            check: Check::Off,
+            check: LineCheck::Off,
             checked: None,
             limit,
             skipped: None,
@@ -93,7 +93,7 @@ impl LineFramer {
     #[must_use]
     pub fn checking(self) -> Self {
         Self {
-            check: Check::Ready,
+            check: LineCheck::Ready,
             ..self
         }
     }
@@ -208,13 +208,13 @@ impl LineFramer {
 
     /// Checks more of the line. Returns the position before which there is no newline.
     fn check_on(&mut self) -> usize {
-        if matches!(self.check, Check::Ready) && self.searched >= CHECKED_LINE {
+        if matches!(self.check, LineCheck::Ready) && self.searched >= CHECKED_LINE {
             let part = CheckedPart::begin(&self.buffer[..self.searched]);
-            self.check = part.map_or(Check::Failed, Check::Inside);
+            self.check = part.map_or(LineCheck::Failed, LineCheck::Inside);
         }
         match &mut self.check {
-            Check::Inside(part) => part.extend(&self.buffer).max(self.searched),
-            Check::Off | Check::Ready | Check::Failed => self.searched,
+            LineCheck::Inside(part) => part.extend(&self.buffer).max(self.searched),
+            LineCheck::Off | LineCheck::Ready | LineCheck::Failed => self.searched,
         }
     }
 
@@ -222,11 +222,11 @@ impl LineFramer {
     fn begin_line(&mut self) {
         self.searched = 0;
         self.checked = match self.check {
-            Check::Inside(part) => Some(part),
-            Check::Off | Check::Ready | Check::Failed => None,
+            LineCheck::Inside(part) => Some(part),
+            LineCheck::Off | LineCheck::Ready | LineCheck::Failed => None,
         };
-        if !matches!(self.check, Check::Off) {
-            self.check = Check::Ready;
+        if !matches!(self.check, LineCheck::Off) {
+            self.check = LineCheck::Ready;
         }
     }
 

@@ -35,7 +35,7 @@ use super::{
 };
 use crate::{
     alarm::timeout,
-    budget::Selection,
+    budget::SelectableResult,
     call::{CallContext, CallReports, ClientHandle},
     config::{Config, Environment, Purpose, ToolMode},
     downstream::{Phase, ServerHandle, Urgency},
@@ -337,7 +337,7 @@ async fn select(workbench: &Workbench, filter: &Filter, outcome: CallOutcome) ->
         CallOutcome::Result(result) if !is_error(&result) => result,
         outcome => return Printed::Whole(outcome),
     };
-    let selected = match Selection::of(&result) {
+    let selected = match SelectableResult::of(&result) {
         Ok(selection) => workbench.select(filter, selection.input()).await,
         Err(error) => {
             let reason = error.to_string();

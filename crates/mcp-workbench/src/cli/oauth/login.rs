@@ -18,7 +18,7 @@ use crate::{
     },
     config::Environment,
     moment::moment,
-    oauth::{Account, Granted, Listener, Outcome, Record, SignIn, SignInError},
+    oauth::{Account, GrantedAccess, Listener, Record, RedirectOutcome, SignIn, SignInError},
     visible::visible,
 };
 use clap::Args;
@@ -77,7 +77,7 @@ async fn sign_in(
     server: &str,
     arguments: &LoginArguments,
     environment: &Environment,
-) -> Result<Granted, LoginError> {
+) -> Result<GrantedAccess, LoginError> {
     let failed = |error| match error {
         SignInError::Over => LoginError::TooLate(server.to_owned()),
         error => LoginError::Failed {
@@ -126,14 +126,14 @@ async fn show_address(attempt: &SignIn, arguments: &LoginArguments, environment:
 async fn wait_for_redirect(
     attempt: &SignIn,
     listener: &mut Listener,
-) -> Result<Granted, SignInError> {
+) -> Result<GrantedAccess, SignInError> {
     let mut paste = Paste::start();
     loop {
         let (finished, advice) = tokio::select! {
             redirected = listener.next() => {
                 // The browser waits for its page until the outcome is known.
                 let finished = attempt.finish(&redirected.address).await;
-                redirected.say(Outcome::of(&finished)).await;
+                redirected.say(RedirectOutcome::of(&finished)).await;
                 (finished, "still waiting for the browser")
             }
             line = paste.next() => {
@@ -172,7 +172,7 @@ impl<'a> LoginReport<'a> {
     fn of(
         target: &'a SignInTarget,
         account: &Account,
-        granted: &'a Granted,
+        granted: &'a GrantedAccess,
         record: Option<&Record>,
     ) -> Self {
         Self {

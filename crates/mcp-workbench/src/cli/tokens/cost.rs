@@ -25,7 +25,7 @@ const HEADING: usize = 22;
 pub(super) struct Costs {
     pub(super) file: String,
     /// The tokens of the workbench before anything is opened.
-    pub(super) start: Start,
+    pub(super) start: StartCost,
     /// The toolboxes, in the order of the file.
     pub(super) toolboxes: Vec<ToolboxCost>,
     /// The detail in which toolboxes are opened unless a call chooses.
@@ -36,7 +36,7 @@ pub(super) struct Costs {
 
 /// The tokens that a model reads of the workbench at the start.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Start {
+pub(super) struct StartCost {
     /// The definitions of the meta-tools.
     pub(super) definitions: usize,
     pub(super) instructions: usize,
@@ -63,7 +63,7 @@ pub(super) struct ServerCost {
     signatures: usize,
 }
 
-impl Start {
+impl StartCost {
     /// Counts the meta-tools and the instructions of a workbench.
     pub(super) fn of(workbench: &Workbench) -> Self {
         let definitions = meta::definitions(workbench, &ClientIdentity::default());
@@ -81,7 +81,7 @@ impl Start {
 
 impl Costs {
     /// Creates costs that contain only the start.
-    pub(super) fn new(config: &Config, start: Start) -> Self {
+    pub(super) fn new(config: &Config, start: StartCost) -> Self {
         Self {
             file: config.file.display().to_string(),
             start,

@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use self::{
-    cost::{Costs, Start},
+    cost::{Costs, StartCost},
     report::{document, render},
 };
 use super::{
@@ -79,7 +79,7 @@ pub(super) fn token_document(workbench: &Workbench, found: &[ProbeResult]) -> Va
 /// Counts the tokens of servers.
 fn costs(workbench: &Workbench, chosen: Option<&str>, found: &[ProbeResult]) -> Costs {
     let config = workbench.config();
-    let mut costs = Costs::new(&config, Start::of(workbench));
+    let mut costs = Costs::new(&config, StartCost::of(workbench));
     for (name, toolbox) in &config.toolboxes {
         if chosen.is_none_or(|chosen| chosen == name.as_str()) {
             let own: Vec<&ProbeResult> = found.iter().filter(|it| it.toolbox == *name).collect();

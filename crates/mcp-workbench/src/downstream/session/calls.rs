@@ -22,7 +22,7 @@ use crate::{
         session::{
             fair_queue::{FairQueue, WaitingCall},
             hops,
-            pending::{Pending, PendingCall, PendingRequest},
+            pending::{PendingCall, PendingRequest, PendingRequests},
             progress::report,
             resubscriptions::Resubscriptions,
         },
@@ -44,7 +44,7 @@ const MAX_PUT_BACK: u32 = 2;
 
 /// The calls of one connection.
 pub(crate) struct Calls {
-    pub(crate) pending: Pending,
+    pub(crate) pending: PendingRequests,
     queue: FairQueue,
     times: ServerTimes,
     cancelled: CancelledCalls,
@@ -70,7 +70,7 @@ impl Calls {
     ) -> Self {
         let times = about.entry().server.times;
         Self {
-            pending: Pending::new(next_id, times),
+            pending: PendingRequests::new(next_id, times),
             queue: FairQueue::default(),
             times,
             cancelled: CancelledCalls::default(),
@@ -542,7 +542,7 @@ impl ClientMeta {
 
 /// Returns true if the principal of a call may have another call at its server. The share does not limit a local client
 /// or anonymous clients.
-fn has_share(pending: &Pending, call: &QueuedCall) -> bool {
+fn has_share(pending: &PendingRequests, call: &QueuedCall) -> bool {
     // Nobody can have more than the share yet. The usual call skips the scan below.
     if pending.call_count() < MAX_SHARE {
         return true;

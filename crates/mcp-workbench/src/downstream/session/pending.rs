@@ -41,7 +41,7 @@ pub(crate) struct PendingCall {
 }
 
 /// All unanswered requests of one connection.
-pub(crate) struct Pending {
+pub(crate) struct PendingRequests {
     asked: HashMap<u64, PendingRequest, BuildHasherDefault<OwnIds>>,
     calls: usize,
     next_id: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Pending {
     questions: HashMap<Asker, usize>,
 }
 
-impl Pending {
+impl PendingRequests {
     pub(crate) fn new(next_id: u64, times: ServerTimes) -> Self {
         Self {
             asked: HashMap::default(),

@@ -15,7 +15,7 @@ use crate::{
         snapshot::ServerSnapshot,
     },
     era::Era,
-    offload::{Offloaded, Running},
+    offload::{Offloaded, ThreadOutput},
     wire::Answer,
 };
 
@@ -40,7 +40,7 @@ pub(crate) struct Refresh {
     began: Option<Instant>,
     walk: Option<ListWalk>,
     /// The check of a large page, or of the whole list after the last page.
-    work: Option<Running<CheckedPage>>,
+    work: Option<ThreadOutput<CheckedPage>>,
     /// A page whose check has ended.
     checked: Option<CheckedPage>,
     /// The request for the current page; responses to others belong to an earlier reading.

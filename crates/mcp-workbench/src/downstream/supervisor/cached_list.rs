@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use rawjson::RawJson;
 
 use crate::{
-    budget::Selection,
+    budget::SelectableResult,
     config::{Secrets, Server},
     downstream::{
         deferred_writes::DeferredWrites,
@@ -207,7 +207,7 @@ impl CacheWriter {
         let (about, cache) = (Arc::clone(&self.about), Arc::clone(&self.cache));
         self.deferred_writes.add(move || {
             let shapes = about.cached_list.shapes();
-            let json = |result: &RawJson| Some(Selection::of(result).ok()?.input().clone());
+            let json = |result: &RawJson| Some(SelectableResult::of(result).ok()?.input().clone());
             if shapes.read_samples(json) {
                 let grant = about.oauth.grant();
                 cache.store_shapes(&about.entry().server, grant.as_deref(), shapes);

@@ -27,14 +27,14 @@ pub(super) fn install() {
 
 /// A way to check the signatures of one algorithm.
 #[derive(Clone, Copy)]
-enum Check {
+enum SignatureCheck {
     Rsa(&'static RsaParameters),
     Other(&'static dyn VerificationAlgorithm),
 }
 
 struct RingVerifier {
     algorithm: Algorithm,
-    check: Check,
+    check: SignatureCheck,
     key: DecodingKey,
 }
 
@@ -44,15 +44,15 @@ struct RingVerifier {
 )]
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
     let check = match algorithm {
-        Algorithm::RS256 => Check::Rsa(&RSA_PKCS1_2048_8192_SHA256),
-        Algorithm::RS384 => Check::Rsa(&RSA_PKCS1_2048_8192_SHA384),
-        Algorithm::RS512 => Check::Rsa(&RSA_PKCS1_2048_8192_SHA512),
-        Algorithm::PS256 => Check::Rsa(&RSA_PSS_2048_8192_SHA256),
-        Algorithm::PS384 => Check::Rsa(&RSA_PSS_2048_8192_SHA384),
-        Algorithm::PS512 => Check::Rsa(&RSA_PSS_2048_8192_SHA512),
-        Algorithm::ES256 => Check::Other(&ECDSA_P256_SHA256_FIXED),
-        Algorithm::ES384 => Check::Other(&ECDSA_P384_SHA384_FIXED),
-        Algorithm::EdDSA => Check::Other(&ED25519),
+        Algorithm::RS256 => SignatureCheck::Rsa(&RSA_PKCS1_2048_8192_SHA256),
+        Algorithm::RS384 => SignatureCheck::Rsa(&RSA_PKCS1_2048_8192_SHA384),
+        Algorithm::RS512 => SignatureCheck::Rsa(&RSA_PKCS1_2048_8192_SHA512),
+        Algorithm::PS256 => SignatureCheck::Rsa(&RSA_PSS_2048_8192_SHA256),
+        Algorithm::PS384 => SignatureCheck::Rsa(&RSA_PSS_2048_8192_SHA384),
+        Algorithm::PS512 => SignatureCheck::Rsa(&RSA_PSS_2048_8192_SHA512),
+        Algorithm::ES256 => SignatureCheck::Other(&ECDSA_P256_SHA256_FIXED),
+        Algorithm::ES384 => SignatureCheck::Other(&ECDSA_P384_SHA384_FIXED),
+        Algorithm::EdDSA => SignatureCheck::Other(&ED25519),
         // A shared secret would let every holder of it issue tokens.
         _ => return Err(ErrorKind::InvalidAlgorithm.into()),
     };
@@ -75,10 +75,10 @@ fn no_signer(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>, Error
 impl Verifier<Vec<u8>> for RingVerifier {
     fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), signature::Error> {
         let checked = match (self.check, self.key.kind()) {
-            (Check::Rsa(parameters), DecodingKeyKind::RsaModulusExponent { n, e }) => {
+            (SignatureCheck::Rsa(parameters), DecodingKeyKind::RsaModulusExponent { n, e }) => {
                 RsaPublicKeyComponents { n, e }.verify(parameters, message, signature)
             }
-            (Check::Other(algorithm), DecodingKeyKind::SecretOrDer(key)) => {
+            (SignatureCheck::Other(algorithm), DecodingKeyKind::SecretOrDer(key)) => {
                 UnparsedPublicKey::new(algorithm, key).verify(message, signature)
             }
             _ => Err(ring::error::Unspecified),

@@ -12,7 +12,7 @@ use indexmap::IndexMap;
 use url::Url;
 
 use self::authority::TestAuthority;
-use super::{Account, Granted, SignIn, SignInError};
+use super::{Account, GrantedAccess, SignIn, SignInError};
 use crate::config::{OAuth, OAuthSettings, RemoteEndpoint, RemoteProtocol, Secrets};
 
 const REDIRECT: &str = "http://127.0.0.1:1/callback";
@@ -46,7 +46,7 @@ fn redirect(sign_in: &SignIn, rest: &str) -> String {
 }
 
 /// Signs in, as a person would who says yes.
-async fn sign_in(account: &Account) -> Result<Granted, SignInError> {
+async fn sign_in(account: &Account) -> Result<GrantedAccess, SignInError> {
     let sign_in = SignIn::begin(account, REDIRECT, None).await?;
     sign_in.finish(&redirect(&sign_in, "code=good")).await
 }

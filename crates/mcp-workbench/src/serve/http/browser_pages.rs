@@ -18,7 +18,7 @@ use super::{
 use crate::{
     config::Transport,
     oauth::{
-        Account, BROWSER_PATH, BrowserStep, CALLBACK, JourneyUser, Outcome, ResourceServer,
+        Account, BROWSER_PATH, BrowserStep, CALLBACK, JourneyUser, RedirectOutcome, ResourceServer,
         SIGN_IN, SignInError, UserSignIns,
     },
     visible::visible,
@@ -69,7 +69,7 @@ pub(super) struct BrowserPages<'a> {
 /// The reaction to a browser.
 enum Reaction {
     Go(BrowserStep),
-    Say(Outcome),
+    Say(RedirectOutcome),
 }
 
 impl BrowserPages<'_> {
@@ -91,7 +91,7 @@ impl BrowserPages<'_> {
                     visible(server),
                     visible(toolbox)
                 );
-                say(Outcome::of_user(&error))
+                say(RedirectOutcome::of_user(&error))
             }
         }
     }
@@ -107,9 +107,9 @@ impl BrowserPages<'_> {
             Ok(journey) => journey,
             Err(error @ SignInError::Store(_)) => {
                 tracing::warn!("failed to continue the sign-in of a user: {error}");
-                return Ok(Reaction::Say(Outcome::of_user(&error)));
+                return Ok(Reaction::Say(RedirectOutcome::of_user(&error)));
             }
-            Err(_) => return Ok(Reaction::Say(Outcome::Stray)),
+            Err(_) => return Ok(Reaction::Say(RedirectOutcome::Stray)),
         };
         let place = journey.place();
         let failed = |error| (place.clone(), error);
@@ -123,21 +123,21 @@ impl BrowserPages<'_> {
                 .map_err(failed)?;
             // The check that requests pass: whoever may not use the workbench must not sign in to its servers either.
             let Ok(user) = self.resource_server.check(&token).await else {
-                return Ok(Reaction::Say(Outcome::NoAccess));
+                return Ok(Reaction::Say(RedirectOutcome::NoAccess));
             };
             let user = JourneyUser::new(user.digest, user.client.as_ref());
             let Some(account) = self.account(&place, &user) else {
-                return Ok(Reaction::Say(Outcome::NoAccess));
+                return Ok(Reaction::Say(RedirectOutcome::NoAccess));
             };
             let step = self.users.sign_in(&place, user, &account).await;
             return step.map(Reaction::Go).map_err(failed);
         };
         let Some(account) = self.account(&place, &user) else {
-            return Ok(Reaction::Say(Outcome::NoAccess));
+            return Ok(Reaction::Say(RedirectOutcome::NoAccess));
         };
         let finished = self.users.finish(journey, &account, &redirected).await;
         finished.map_err(failed)?;
-        Ok(Reaction::Say(Outcome::GoBack))
+        Ok(Reaction::Say(RedirectOutcome::GoBack))
     }
 
     /// Returns the account of a user at a server; `None` if the user does not have the server.
@@ -180,7 +180,7 @@ fn go(step: &BrowserStep) -> Response {
     response
 }
 
-fn say(outcome: Outcome) -> Response {
+fn say(outcome: RedirectOutcome) -> Response {
     let (head, page) = outcome.response().into_parts();
     let mut response = response::typed("text/html; charset=utf-8", page);
     *response.status_mut() = head.status;

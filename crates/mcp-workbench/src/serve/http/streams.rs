@@ -229,7 +229,7 @@ impl Streams {
     /// Waits for the first message of a response. Cancel-safe.
     pub(super) async fn first_message(self: &Arc<Self>, id: u64) -> FirstMessage {
         // The waiting task counts as a reader while it waits.
-        let _waiting = Attached {
+        let _waiting = AttachedReader {
             streams: Arc::clone(self),
             id,
             serial: FIRST_MESSAGE_READER,
@@ -290,7 +290,7 @@ impl Streams {
         });
         Attachment::Reader(StreamReader {
             next,
-            attached: Attached {
+            attached: AttachedReader {
                 streams: Arc::clone(self),
                 id,
                 serial,
@@ -304,13 +304,13 @@ impl Streams {
 }
 
 /// The registration of a reader of a stream, until it is dropped.
-struct Attached {
+struct AttachedReader {
     streams: Arc<Streams>,
     id: u64,
     serial: u64,
 }
 
-impl Drop for Attached {
+impl Drop for AttachedReader {
     fn drop(&mut self) {
         let mut state = self.streams.state();
         if let Some(stream) = state.streams.get_mut(&self.id)
@@ -327,7 +327,7 @@ impl Drop for Attached {
 }
 
 pub(super) struct StreamReader {
-    attached: Attached,
+    attached: AttachedReader,
     /// The number of the event that is read next.
     next: u64,
 }
@@ -342,7 +342,7 @@ impl StreamReader {
     }
 
     pub(super) fn poll_next(&mut self, context: &Context<'_>) -> Poll<Next> {
-        let Attached {
+        let AttachedReader {
             streams,
             id,
             serial,

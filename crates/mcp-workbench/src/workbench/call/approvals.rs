@@ -51,13 +51,13 @@ pub(crate) struct NotPending;
 /// The calls that wait for a decision.
 #[derive(Default)]
 pub(crate) struct Approvals {
-    pending: Mutex<Pending>,
+    pending: Mutex<PendingApprovals>,
     /// The number of pages that show them.
     watchers: AtomicUsize,
 }
 
 #[derive(Default)]
-struct Pending {
+struct PendingApprovals {
     next: u64,
     calls: BTreeMap<u64, (PendingApproval, oneshot::Sender<Decision>)>,
 }
@@ -109,7 +109,7 @@ impl Approvals {
         Watching(Arc::clone(self))
     }
 
-    fn pending(&self) -> MutexGuard<'_, Pending> {
+    fn pending(&self) -> MutexGuard<'_, PendingApprovals> {
         lock(&self.pending)
     }
 }

@@ -41,7 +41,7 @@ fn problems(schema: &Value, arguments: &RawJson) -> Option<String> {
             return problem.split(" at line ").next().map(str::to_owned);
         }
     };
-    let mut check = Check {
+    let mut check = ArgumentCheck {
         root: schema,
         steps_left: MAX_STEPS,
         problems: Vec::new(),
@@ -55,14 +55,14 @@ fn problems(schema: &Value, arguments: &RawJson) -> Option<String> {
     (!check.problems.is_empty()).then(|| check.problems.join("; "))
 }
 
-struct Check<'a> {
+struct ArgumentCheck<'a> {
     /// The whole schema, for references into it.
     root: &'a Value,
     steps_left: usize,
     problems: Vec<String>,
 }
 
-impl<'a> Check<'a> {
+impl<'a> ArgumentCheck<'a> {
     fn value(&mut self, schema: &'a Value, value: &Value, path: &str, depth: usize) {
         // `true`, `false` or a reference that leads nowhere: the server decides.
         let Some(rules) = self.resolved(schema).and_then(Value::as_object) else {
@@ -109,7 +109,7 @@ impl<'a> Check<'a> {
     }
 
     fn fits(&mut self, schema: &'a Value, value: &Value, depth: usize) -> bool {
-        let mut check = Check {
+        let mut check = ArgumentCheck {
             root: self.root,
             steps_left: self.steps_left,
             problems: Vec::new(),

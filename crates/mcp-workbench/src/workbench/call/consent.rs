@@ -42,7 +42,7 @@ const MAX_ROUNDS: usize = 1024;
 
 /// The consents that are valid for longer than one call.
 pub(in crate::workbench) struct Consents {
-    granted: Mutex<Granted>,
+    granted: Mutex<GrantedConsents>,
     /// Notified when a tool is permitted for longer than one call.
     changed: Notify,
     /// The calls that can be decided on the page.
@@ -50,7 +50,7 @@ pub(in crate::workbench) struct Consents {
 }
 
 #[derive(Default)]
-struct Granted {
+struct GrantedConsents {
     /// The definition of each tool at the time it was permitted.
     tools: HashMap<ScopedTool, Fingerprint>,
     /// Permitted calls that their server answered with a question, so that the client repeats them.
@@ -381,7 +381,7 @@ impl Consents {
         self.state().rounds.shift_remove(&round)
     }
 
-    fn state(&self) -> MutexGuard<'_, Granted> {
+    fn state(&self) -> MutexGuard<'_, GrantedConsents> {
         lock(&self.granted)
     }
 }

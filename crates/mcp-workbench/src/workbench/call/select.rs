@@ -10,7 +10,7 @@ use super::{
     budget::{RESULT_KEY, addresses},
 };
 use crate::{
-    budget::{Address, MetaMember, NotSelectable, Selection, View, with_remark},
+    budget::{Address, MetaMember, NotSelectable, SelectableResult, View, with_remark},
     config::MetaTool,
     jq::Filter,
     workbench::{
@@ -47,11 +47,11 @@ impl Run {
 /// A result to which a filter was applied or not, and the line that says so.
 struct Selected {
     result: RawJson,
-    remark: Option<Remark>,
+    remark: Option<SelectRemark>,
 }
 
 /// A line for the model, and the members of `_meta` for programs.
-struct Remark {
+struct SelectRemark {
     text: String,
     mark: (&'static str, RawJson),
     /// The members that say where the whole result is read, if it is stored.
@@ -84,9 +84,9 @@ async fn apply(run: &Run, filter: &Filter, result: RawJson) -> Selected {
     };
     let refused = |result, why: &str| Selected {
         result,
-        remark: Some(Remark::refused(why)),
+        remark: Some(SelectRemark::refused(why)),
     };
-    let selection = match Selection::of(&result) {
+    let selection = match SelectableResult::of(&result) {
         // The client was shown the tool's `outputSchema`, and rejects a result without its structured content.
         Ok(selection) if run.mode == Mode::Registered && selection.is_structured() => {
             return unchanged(result);
@@ -115,11 +115,11 @@ async fn apply(run: &Run, filter: &Filter, result: RawJson) -> Selected {
     let characters = selection.characters();
     Selected {
         result: selection.compose(&[&output]),
-        remark: Some(Remark::selected(&run.workbench, &stored, characters)),
+        remark: Some(SelectRemark::selected(&run.workbench, &stored, characters)),
     }
 }
 
-impl Remark {
+impl SelectRemark {
     /// Creates the remark about a part: how much there is, and how to read it.
     fn selected(workbench: &Workbench, stored: &StoredResult, characters: usize) -> Self {
         let place = if workbench.has(MetaTool::ReadResult) {

@@ -20,18 +20,18 @@ fn queued(ticket: u64) -> Box<QueuedCall> {
     QueuedCall::new(CallTicket(ticket), call, reply)
 }
 
-fn pending() -> Pending {
+fn pending() -> PendingRequests {
     let times = ServerTimes {
         connect: CALL,
         call: CALL,
         max_call: MAX_CALL,
         idle: None,
     };
-    Pending::new(5, times)
+    PendingRequests::new(5, times)
 }
 
 /// Adds a call with the ticket 100 above its id.
-fn add(pending: &mut Pending) -> u64 {
+fn add(pending: &mut PendingRequests) -> u64 {
     let id = pending.fresh_id();
     let frame = Outbox::default().push(crate::wire::notification("m", None));
     pending.insert_call(id, queued(100 + id), frame, Instant::now());
