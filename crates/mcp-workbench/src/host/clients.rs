@@ -116,7 +116,21 @@ impl Clients {
         table.numbers
     }
 
-    fn add(&self, number: u64, client: Client) -> ClientRegistration<'_> {
+    /// Adds a client until the value is dropped.
+    fn add(
+        &self,
+        number: u64,
+        attach: &Attach,
+        attached: &Arc<AttachedClient>,
+        workbench: &Arc<Workbench>,
+    ) -> ClientRegistration<'_> {
+        let client = Client {
+            attach: attach.clone(),
+            attached: Arc::downgrade(attached),
+            workbench: Arc::downgrade(workbench),
+            view: workbench.view(),
+            since: Instant::now(),
+        };
         let mut table = self.table();
         table.clients.insert(number, Arc::new(client));
         self.count.send_replace(table.clients.len());
@@ -217,24 +231,12 @@ pub(super) async fn serve(
     client_streams.replay = replay;
     let client = Arc::new(client);
     // The host must not end before the process of the client knows how.
-    let _listed = host.clients.add(
-        number,
-        Client {
-            attach: attach.clone(),
-            attached: Arc::downgrade(&client),
-            workbench: Arc::downgrade(&workbench),
-            view: workbench.view(),
-            since: Instant::now(),
-        },
-    );
-    let (contexts, received) = watch::channel(None);
+    let _listed = host.clients.add(number, &attach, &client, &workbench);
+    let (process, contexts) = ClientProcess::new(&socket);
     let followed = Followed {
         attach,
         fingerprint,
-        process: Some(ClientProcess {
-            socket: Arc::downgrade(&socket),
-            contexts: received,
-        }),
+        process: Some(process),
     };
     (host.options.follow)(&workbench, followed);
     let process = watch_process(Arc::clone(&socket), contexts);
@@ -303,6 +305,16 @@ pub(crate) struct ClientProcess {
 }
 
 impl ClientProcess {
+    /// Creates the process behind a socket, with the sender of the contexts that are received from it.
+    fn new(socket: &Arc<UnixStream>) -> (Self, watch::Sender<Option<Attach>>) {
+        let (sender, contexts) = watch::channel(None);
+        let process = Self {
+            socket: Arc::downgrade(socket),
+            contexts,
+        };
+        (process, sender)
+    }
+
     /// Asks for the context of the client again. Returns `None` if the process does not send it in time; those of earlier
     /// versions never do.
     pub(crate) async fn context(&mut self) -> Option<Attach> {

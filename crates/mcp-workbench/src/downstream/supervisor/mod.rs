@@ -48,7 +48,7 @@ use crate::{
         },
         tool_cache::ToolCache,
     },
-    events::{EndedSession, Event, Events, ServerChange, ServerPhase, Side, TrustChange},
+    events::{EndedSession, Event, Events, Peer, ServerChange, ServerPhase, Side, TrustChange},
     lock::{Pins, ServerPins},
     seal::Sealer,
     store::Store,
@@ -339,16 +339,7 @@ impl Supervisor {
         self.about.record_start();
         let end = session.run(&mut self.commands, &context).await;
         self.about.record_end();
-        measured.end(|duration| EndedSession {
-            side: Side::Server,
-            era: peer.era,
-            carrier: peer.carrier,
-            revision: peer.revision,
-            server: Some(peer.server),
-            address: peer.address,
-            duration,
-            error: end.error_type(),
-        });
+        measured.end(|duration| ended_session(peer, &end, duration));
         // Calls that the session could not send wait for the next start.
         self.waiting = end_session(session, end).await;
         self.set_phase(Phase::Resting);
@@ -447,6 +438,20 @@ pub(crate) fn report_trust(about: &About, tools: &ToolList, withheld_before: usi
         notices: tools.notices.clone(),
     };
     about.observed.emit_with(|| Event::Trust(change()));
+}
+
+/// Returns the session with a server that has ended, for the event stream.
+fn ended_session(peer: Peer, end: &SessionEnd, duration: Duration) -> EndedSession {
+    EndedSession {
+        side: Side::Server,
+        era: peer.era,
+        carrier: peer.carrier,
+        revision: peer.revision,
+        server: Some(peer.server),
+        address: peer.address,
+        duration,
+        error: end.error_type(),
+    }
 }
 
 /// Fails the calls that reached the server; returns those that wait for the next start.

@@ -84,6 +84,16 @@ impl HttpListener {
         self.address
     }
 
+    /// Returns where the clients are. A proxy may forward requests from other machines.
+    fn location(&self) -> ClientLocation {
+        let options = &self.options;
+        if self.address.ip().is_loopback() && options.hosts.is_empty() && options.users.is_none() {
+            ClientLocation::Local
+        } else {
+            ClientLocation::Unknown
+        }
+    }
+
     /// Serves until `stop` is done; then ends all servers.
     pub(crate) async fn serve(
         self,
@@ -91,15 +101,7 @@ impl HttpListener {
         page: Option<Arc<dyn Page>>,
         stop: impl Future<Output = ()>,
     ) {
-        // A proxy may forward requests from other machines, so the location of the client is unknown.
-        let location = if self.address.ip().is_loopback()
-            && self.options.hosts.is_empty()
-            && self.options.users.is_none()
-        {
-            ClientLocation::Local
-        } else {
-            ClientLocation::Unknown
-        };
+        let location = self.location();
         let unread = Arc::<UnreadBudget>::default();
         let session_timeout = self.options.session_timeout;
         let replica_address = replica_address(&workbenches.everybody.config(), self.address);
