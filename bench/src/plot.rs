@@ -54,7 +54,7 @@ const CHARTS: [Chart; 5] = [
 
 /// Colours for light and dark pages. A picture in a page sees the colour scheme of its reader.
 const STYLE: &str = "<style>\n\
-    text { font: 13px sans-serif; fill: #24292f }\n\
+    text { font: 13px sans-serif; fill: #24292f; stroke: #ffffff; stroke-width: 4px; paint-order: stroke }\n\
     .title { font-size: 15px; font-weight: bold }\n\
     .small { font-size: 11px; fill: #57606a }\n\
     .page { fill: #ffffff }\n\
@@ -62,7 +62,7 @@ const STYLE: &str = "<style>\n\
     .other { fill: #8c959f }\n\
     .grid { stroke: #d0d7de }\n\
     @media (prefers-color-scheme: dark) {\n\
-    text { fill: #e6edf3 }\n\
+    text { fill: #e6edf3; stroke: #0d1117 }\n\
     .small { fill: #9198a1 }\n\
     .page { fill: #0d1117 }\n\
     .ours { fill: #4493f8 }\n\
