@@ -15,7 +15,7 @@ use ledger::{
 };
 
 /// Random calls through one workbench while its servers are killed and stopped; exits with 1 if
-/// anything was lost, doubled, misrouted, run twice or left behind.
+/// anything was lost, duplicated, misrouted, run twice or left behind.
 #[derive(Parser)]
 #[command(version, group(ArgGroup::new("amount")))]
 struct Arguments {

@@ -59,7 +59,7 @@ impl fmt::Display for Report {
         row("kills", self.deeds.kills.to_string())?;
         row("stops", self.deeds.stops.to_string())?;
         let lost = self.count(|it| matches!(it, Violation::Lost { .. } | Violation::Silent { .. }));
-        let doubled = self.count(|it| matches!(it, Violation::Doubled { .. }));
+        let duplicated = self.count(|it| matches!(it, Violation::Duplicated { .. }));
         let misrouted = |it: &Violation| {
             matches!(
                 it,
@@ -68,7 +68,7 @@ impl fmt::Display for Report {
         };
         let again = self.count(|it| matches!(it, Violation::ExecutedTwice { .. }));
         row("lost", lost.to_string())?;
-        row("doubled", doubled.to_string())?;
+        row("duplicated", duplicated.to_string())?;
         row("misrouted", self.count(misrouted).to_string())?;
         row("executed twice", again.to_string())?;
         row("slowest answer", format!("{} ms", self.slowest.as_millis()))?;

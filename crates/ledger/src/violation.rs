@@ -26,7 +26,7 @@ pub enum Violation {
     },
     /// A request was answered more than once.
     #[error("duplicate: {id} was sent {sent} times and answered {answered} times")]
-    Doubled {
+    Duplicated {
         id: Id,
         /// How many requests had this id.
         sent: usize,

@@ -48,7 +48,7 @@ impl Asked {
     ) {
         let (sent, answered) = (self.sent, self.answers.len());
         if answered > sent {
-            violations.push(Violation::Doubled { id, sent, answered });
+            violations.push(Violation::Duplicated { id, sent, answered });
         }
         if answered < sent && !self.cancelled {
             violations.push(Violation::Lost { id, sent, answered });

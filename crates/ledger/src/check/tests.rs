@@ -98,20 +98,20 @@ fn a_cancelled_call_may_be_answered_once_or_not() {
 
 #[test]
 fn a_second_answer_is_reported() {
-    let doubled = Violation::Doubled {
+    let duplicated = Violation::Duplicated {
         id: ID,
         sent: 1,
         answered: 2,
     };
     let unknown = failed("server_exited", Outcome::Unknown);
     let events = [sent(CALL), result(CALL), unknown];
-    finds(&events, &[ran(CALL)], std::slice::from_ref(&doubled));
+    finds(&events, &[ran(CALL)], std::slice::from_ref(&duplicated));
     let cancelled = [sent(CALL), Event::Cancelled(ID), result(CALL), result(CALL)];
     let foreign = Violation::ForeignResult {
         id: ID,
         nonce: CALL,
     };
-    finds(&cancelled, &[ran(CALL)], &[doubled, foreign]);
+    finds(&cancelled, &[ran(CALL)], &[duplicated, foreign]);
 }
 
 #[test]

@@ -93,7 +93,7 @@ impl fmt::Display for TeamReport {
         let twice = |it: &_| matches!(it, TeamViolation::RanTwice { .. });
         let foreign = |it: &_| matches!(it, TeamViolation::Foreign { .. });
         row("lost sessions", self.count(lost).to_string())?;
-        row("doubled calls", self.count(twice).to_string())?;
+        row("duplicated calls", self.count(twice).to_string())?;
         row("foreign answers", self.count(foreign).to_string())?;
         row("slowest outcome", format!("{:.0} ms", self.slowest))?;
         row("violations", self.violations.len().to_string())?;

@@ -29,7 +29,7 @@ fn the_result_is_one_minified_text_with_every_server_in_the_order_of_the_file() 
         result.text(),
         r#"{"toolbox":"dev","description":"Development environment tools","servers_connected":2,"tools":[{"name":"read_file","description":"Read a file","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}},"server":"z-files","toolbox":"dev"},{"name":"query","inputSchema":{"type":"object"},"server":"z-files","toolbox":"dev"},{"name":"query","inputSchema":{"type":"object"},"server":"database","toolbox":"dev"}]}"#
     );
-    assert!(!result.is_structured(), "the text is not doubled");
+    assert!(!result.is_structured(), "the text is not repeated");
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_definition_keeps_everything_that_its_server_said() {
         r#"{"name":"t","inputSchema":{"type":"object","maximum":123456789012345678901234567890,"minimum":1e400,"multipleOf":0.10,"x":-0}}"#,
         // Letters as they were written.
         r#"{"name":"t","description":"ü \u00fc \/ \\ 工 😀 \ud83d\ude00","inputSchema":{"type":"object"}}"#,
-        // Keys that are doubled in what is not ours to read.
+        // Duplicate keys in the parts that we do not read.
         r#"{"name":"t","inputSchema":{"type":"object","a":1,"a":2}}"#,
         // Our member names, but not at the top level.
         r#"{"name":"t","inputSchema":{"type":"object","server":"x","toolbox":"y"},"_meta":{"server":"z"}}"#,

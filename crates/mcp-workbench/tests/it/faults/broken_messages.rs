@@ -19,7 +19,7 @@ faults![
     result_and_error,
     neither_result_nor_error,
     result_is_no_object,
-    doubled_member,
+    duplicate_member,
     cut_off_message,
     deep_nesting,
     answers_after_a_cancel,
@@ -279,7 +279,7 @@ fn result_is_no_object() -> Row {
     }
 }
 
-fn doubled_member() -> Row {
+fn duplicate_member() -> Row {
     Row {
         number: "T10a",
         fault: "answers with a message that has two results",

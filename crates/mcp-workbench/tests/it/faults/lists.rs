@@ -16,7 +16,7 @@ faults![
     error_on_the_second_page,
     error_at_a_change,
     many_tools,
-    doubled_names,
+    duplicate_names,
     broken_definitions,
     large_definition,
 ];
@@ -255,7 +255,7 @@ fn withholds(bench: &mut Bench, offered: &[&str], withheld: &[Option<&str>]) -> 
     })
 }
 
-fn doubled_names() -> Row {
+fn duplicate_names() -> Row {
     Row {
         number: "F27",
         fault: "lists one name three times",

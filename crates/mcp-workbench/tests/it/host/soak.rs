@@ -127,7 +127,7 @@ fn kills_host_at_once(round: usize) -> bool {
 }
 
 #[test]
-fn nothing_is_lost_doubled_or_left_under_random_kills() {
+fn nothing_is_lost_duplicated_or_left_under_random_kills() {
     let machine = machine();
     let mut random = Random(7);
     let mut clients: Vec<Client> = (0..CLIENTS).map(|it| connect(&machine, it)).collect();

@@ -35,7 +35,7 @@ fn every_route_checks_host_and_origin_before_the_body() {
     let fault = Fault::within(
         40,
         "T23",
-        "a page of another site reaches every path with every method: foreign, missing, doubled Host; foreign, null, malformed, doubled Origin",
+        "a page of another site reaches every path with every method: foreign, missing, duplicate Host; foreign, null, malformed, duplicate Origin",
         "403 each time, before the body is read",
     );
     let served = Setup::new().serve();
@@ -59,13 +59,13 @@ fn every_route_checks_host_and_origin_before_the_body() {
             assert_eq!(refused, 403, "{route} with {name}: {value}");
         }
         let ours = format!("http://127.0.0.1:{port}");
-        let doubled = request
+        let duplicate = request
             .clone()
             .header("origin", &ours)
             .header("origin", &ours);
-        assert_eq!(status(&served, &doubled), 403, "{route} with two origins");
-        let doubled = request.clone().header("host", &format!("localhost:{port}"));
-        assert_eq!(status(&served, &doubled), 403, "{route} with two hosts");
+        assert_eq!(status(&served, &duplicate), 403, "{route} with two origins");
+        let duplicate = request.clone().header("host", &format!("localhost:{port}"));
+        assert_eq!(status(&served, &duplicate), 403, "{route} with two hosts");
         let nobody = request.clone().without("host");
         assert_eq!(status(&served, &nobody), 403, "{route} without a host");
     }

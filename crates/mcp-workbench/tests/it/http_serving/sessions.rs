@@ -52,7 +52,7 @@ fn a_session_is_required_and_must_be_known() {
     let fault = Fault::within(
         15,
         "T26b",
-        "requests without a session, with an unknown, shortened or doubled one",
+        "requests without a session, with an unknown, shortened or duplicate one",
         "400, 404",
     );
     let served = Setup::new().serve();
@@ -66,8 +66,8 @@ fn a_session_is_required_and_must_be_known() {
     for request in requests {
         let missing = request.clone().without("mcp-session-id");
         assert_eq!(status(&served, &missing), 400, "{}", request.text());
-        let doubled = request.clone().header("mcp-session-id", &client.session);
-        assert_eq!(status(&served, &doubled), 404, "{}", request.text());
+        let duplicate = request.clone().header("mcp-session-id", &client.session);
+        assert_eq!(status(&served, &duplicate), 404, "{}", request.text());
         for unknown in ["", "x", &client.session[1..], &"0".repeat(64)] {
             let request = request.clone().with("mcp-session-id", unknown);
             assert_eq!(status(&served, &request), 404, "{unknown:?}");

@@ -82,13 +82,13 @@ fn the_revision_is_required_in_header_and_body() {
     loud["io.modelcontextprotocol/logLevel"] = json!("loud");
     let loud = body(&json!({"_meta": loud}).to_string());
     let session = list().header("mcp-session-id", "x");
-    let doubled = list().header(VERSION, "2026-07-28");
+    let duplicate = list().header(VERSION, "2026-07-28");
     let unknown = list().with(VERSION, "v999").body(&other);
     for case in [
         ("nothing wrong", list(), 200, 0),
         ("session", session.header("last-event-id", "1-1"), 200, 0),
         ("no version", list().without(VERSION), 400, -32020),
-        ("two versions", doubled, 400, -32020),
+        ("two versions", duplicate, 400, -32020),
         ("another", list().with(VERSION, "2025-11-25"), 400, -32020),
         ("another in the body", list().body(&other), 400, -32020),
         ("unknown", unknown, 400, -32022),

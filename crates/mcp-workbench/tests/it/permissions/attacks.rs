@@ -197,8 +197,8 @@ fn no_spelling_of_an_identifier_gets_around_a_rule() {
     let escaped = r#"{"tool":{"toolbox":"dev","server":"fs","tool":"wi\u0070e"},"arguments":{}}"#;
     let result = workbench.call("use_tool", escaped);
     assert_eq!(result.failure()["code"], "permission_denied");
-    let doubled = r#"{"tool":{"toolbox":"dev","server":"fs","tool":"read","tool":"wipe"}}"#;
-    assert!(workbench.call("use_tool", doubled).failed());
+    let duplicate = r#"{"tool":{"toolbox":"dev","server":"fs","tool":"read","tool":"wipe"}}"#;
+    assert!(workbench.call("use_tool", duplicate).failed());
     let stringly = use_arguments(["dev", "fs", "wipe"], Some(r#""{\"a\":1}""#));
     assert_eq!(
         workbench.call("use_tool", &stringly).failure()["code"],

@@ -208,7 +208,7 @@ fn without_a_usable_lock_file_everything_is_withheld() {
     let lock = world.lock();
     let starts = world.starts();
     let conflict = format!("<<<<<<< ours\n{lock}=======\n{lock}>>>>>>> theirs\n");
-    let doubled = lock.replace("      \"fs\"", "      \"fs\": {},\n      \"fs\"");
+    let duplicate = lock.replace("      \"fs\"", "      \"fs\": {},\n      \"fs\"");
     let cases = [
         (None, "there is no lock file"),
         (Some(String::new()), "invalid JSON at line 1"),
@@ -217,7 +217,7 @@ fn without_a_usable_lock_file_everything_is_withheld() {
             "its layout is 2, but this version supports only 1",
         ),
         (Some(conflict), "line 1 is a merge conflict marker"),
-        (Some(doubled), "duplicate key toolboxes.dev.fs"),
+        (Some(duplicate), "duplicate key toolboxes.dev.fs"),
         (Some(lock.replace("sha256-", "sha1-")), "is invalid"),
         (
             Some("{\"layout\": 1, \"pin\": \"enforce\", \"toolboxes\": {}}".to_owned()),

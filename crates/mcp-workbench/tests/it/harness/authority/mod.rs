@@ -148,7 +148,7 @@ impl Seen {
             .collect()
     }
 
-    /// A parameter of the query or of a form; a doubled one is none.
+    /// A parameter of the query or of a form; a duplicate one counts as missing.
     pub(crate) fn parameter(&self, name: &str) -> Option<String> {
         let mut found = self.parameters();
         found.retain(|(known, _)| known == name);
