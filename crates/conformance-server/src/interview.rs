@@ -52,7 +52,7 @@ pub(crate) enum Outcome {
     Answered(InputResponses),
     /// The client must answer first.
     Asks(InputRequiredResult),
-    /// The client was asked in vain, for the reason that these words give.
+    /// The client gave no answer, for this reason.
     Failed(String),
 }
 

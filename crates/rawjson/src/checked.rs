@@ -7,14 +7,14 @@ use crate::{
     string::LongString,
 };
 
-/// What an escape at the end of a block has behind it at most: `\ud83d\ude00` from the second byte on.
+/// The longest part of an escape behind the end of its block: `\ud83d\ude00` from the second byte on.
 const LOOKAHEAD: usize = 16;
 
 /// The part of a long string that was checked before the rest of its text was there. A [`Scanner`] of the whole text
 /// continues behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckedPart {
-    /// Where the scan of the long string begins.
+    /// The position at which the scan of the long string begins.
     pub(crate) start: usize,
     /// The end of the last block that was checked. The string does not end before it.
     pub(crate) end: usize,

@@ -41,8 +41,8 @@ const MAX_NEAREST: usize = 3;
 pub(super) struct Finder {
     /// Locked while servers are indexed, which may take a second on another thread.
     state: Arc<AsyncMutex<SearchState>>,
-    /// Servers that a search has waited for in vain. The next search does not wait for them while they are still
-    /// starting.
+    /// Servers that were not up when a search stopped waiting for them. The next search does not wait for them while
+    /// they are still starting.
     late: Mutex<HashSet<ServerIdentifier>>,
 }
 
@@ -240,7 +240,7 @@ impl Finder {
         // A server whose tools are cached need not be started for a search.
         load_cached_lists(targets.iter().map(|target| &*target.server)).await;
         let turns = Arc::new(Semaphore::new(MAX_PARALLEL_STARTS));
-        let mut meeting = JoinSet::new();
+        let mut starts = JoinSet::new();
         let mut answers = HashMap::new();
         for (number, target) in targets.iter().enumerate() {
             if target.server.status().tools.is_some() {
@@ -259,7 +259,7 @@ impl Finder {
                 _ => {
                     let (server, client) = (Arc::clone(&target.server), Arc::clone(client));
                     let turns = Arc::clone(&turns);
-                    meeting.spawn(async move {
+                    starts.spawn(async move {
                         let _turn = turns.acquire().await;
                         (number, server.connect(Urgency::AskedFor, client).await)
                     });
@@ -268,10 +268,10 @@ impl Finder {
                 }
             }
         }
-        while let Ok(Some(met)) = timeout_at(deadline, meeting.join_next()).await {
-            answers.extend(met);
+        while let Ok(Some(ended)) = timeout_at(deadline, starts.join_next()).await {
+            answers.extend(ended);
         }
-        // Dropping `meeting` ends only the waiting. The servers continue to start, and the next search finds them.
+        // Dropping `starts` ends only the waiting. The servers continue to start, and the next search finds them.
         let failures = targets.iter().enumerate().filter_map(|(number, target)| {
             let error = answers.remove(&number)?.err()?;
             let is_late = matches!(*error, ConnectError::StillStarting);

@@ -126,8 +126,11 @@ impl Conversation<'_> {
             Err(_) => (Some(probe), Certainty::Shown),
         };
         match self.initialize_or_hear(unanswered).await {
-            Ok(met) if met.era == Era::Legacy => {
-                Ok(ProbeOutcome::Detected(DetectedServer { certainty, ..met }))
+            Ok(detected) if detected.era == Era::Legacy => {
+                Ok(ProbeOutcome::Detected(DetectedServer {
+                    certainty,
+                    ..detected
+                }))
             }
             // It was slow to read the request.
             Err(ConnectError::Exited { .. }) if unanswered.is_some() => Ok(ProbeOutcome::Exited),
@@ -136,7 +139,7 @@ impl Conversation<'_> {
             }
             // A modern server may accept `initialize` without a token, only to answer that the method is unknown.
             Err(error) => Err(wants_access.filter(|_| is_refusal(&error)).unwrap_or(error)),
-            met => met.map(ProbeOutcome::Detected),
+            detected => detected.map(ProbeOutcome::Detected),
         }
     }
 

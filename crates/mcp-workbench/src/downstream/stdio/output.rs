@@ -13,7 +13,7 @@ use tokio::{
 
 use crate::pipe::widen;
 
-/// What a pipe of the usual size has in it at least when it is full. It holds sixteen pages, and one may be used in part.
+/// The least content of a full pipe of the usual size. It holds sixteen pages, and one may be used in part.
 const FULL_PIPE: usize = 60 * 1024;
 
 pub(super) struct ServerOutput {

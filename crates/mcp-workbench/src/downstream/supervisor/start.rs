@@ -195,8 +195,8 @@ impl<'a> Start<'a> {
         }) = &known
         {
             match self.in_era(Era::Legacy).await {
-                Ok((started, met)) => {
-                    if met.identity() != *identity {
+                Ok((started, detected)) => {
+                    if detected.identity() != *identity {
                         // A different version of the server may support a different era, so its next start probes
                         // again.
                         self.known.forget();
@@ -217,11 +217,11 @@ impl<'a> Start<'a> {
         } else {
             self.probe_timeout()
         };
-        let (started, met) = self.probing(limit).await?;
-        let is_new = !is_modern || met.era != Era::Modern;
+        let (started, detected) = self.probing(limit).await?;
+        let is_new = !is_modern || detected.era != Era::Modern;
         // A guess is not stored: it would be used for a week.
-        if is_new && met.certainty == Certainty::Shown {
-            self.known.protocol = Some(CachedProtocol::new(met.era, met.identity()));
+        if is_new && detected.certainty == Certainty::Shown {
+            self.known.protocol = Some(CachedProtocol::new(detected.era, detected.identity()));
         }
         Ok(started)
     }
@@ -233,11 +233,11 @@ impl<'a> Start<'a> {
     /// Starts the server in a fixed era.
     async fn in_era(&self, era: Era) -> Result<(Started, DetectedServer), ConnectError> {
         let mut conversation = self.open().await?;
-        let met = match era {
+        let detected = match era {
             Era::Legacy => conversation.initialize().await,
             Era::Modern => conversation.discover().await,
         };
-        self.finish(conversation, met).await
+        self.finish(conversation, detected).await
     }
 
     /// Starts the server and probes its era. A server that exits because of the probe is restarted.
@@ -254,7 +254,7 @@ impl<'a> Start<'a> {
         }
         let mut conversation = self.open().await?;
         match conversation.probe(limit).await {
-            Ok(ProbeOutcome::Detected(met)) => self.finish(conversation, Ok(met)).await,
+            Ok(ProbeOutcome::Detected(detected)) => self.finish(conversation, Ok(detected)).await,
             Ok(ProbeOutcome::Exited) => {
                 tracing::debug!("exited on server/discover; restarted with initialize");
                 drop(conversation);
@@ -307,25 +307,26 @@ impl<'a> Start<'a> {
     async fn finish(
         &self,
         mut conversation: Conversation<'a>,
-        met: Result<DetectedServer, ConnectError>,
+        detected: Result<DetectedServer, ConnectError>,
     ) -> Result<(Started, DetectedServer), ConnectError> {
-        let listed = match met {
-            Ok(met) => {
+        let listed = match detected {
+            Ok(detected) => {
                 let list = Box::pin(list(&mut conversation, self.server.list_bounds));
                 let walk = list.await;
-                walk.map(|walk| (met, walk))
+                walk.map(|walk| (detected, walk))
             }
             Err(error) => Err(error),
         };
-        let (met, walk) = listed.map_err(|error| error.redacted(&conversation.link.secrets()))?;
-        let mut introduction = Introduction::of(&met.said, met.era);
+        let (detected, walk) =
+            listed.map_err(|error| error.redacted(&conversation.link.secrets()))?;
+        let mut introduction = Introduction::of(&detected.said, detected.era);
         if introduction.extension(SKILLS_EXTENSION).is_some() {
             let skills = Box::pin(list_skills(&mut conversation))
                 .await
                 .map_err(|error| error.redacted(&conversation.link.secrets()))?;
             introduction.set_skills(skills);
         }
-        let snapshot = walk.into_snapshot(met.era, introduction);
+        let snapshot = walk.into_snapshot(detected.era, introduction);
         let mut secrets = conversation.link.secrets().into_owned();
         // A definition may repeat a credential of its server, and pins are written to a file.
         secrets.merge(&self.server.literal_credentials());
@@ -334,7 +335,7 @@ impl<'a> Start<'a> {
             .pins(self.context)
             .await
             .without_secrets(secrets);
-        let (server, era) = (Arc::clone(self.server), met.era);
+        let (server, era) = (Arc::clone(self.server), detected.era);
         let shapes = Arc::clone(self.shapes);
         let checked = Box::pin(offload(snapshot.bytes(), move || {
             let rules = ListRules::of(&server, era)
@@ -346,14 +347,14 @@ impl<'a> Start<'a> {
         let started = Started {
             tools,
             snapshot,
-            announced: OfferedNotifications::of(&met.said),
+            announced: OfferedNotifications::of(&detected.said),
             pins,
             dialect: conversation.dialect,
             link: conversation.link,
             next_id: conversation.next_id,
             asks: conversation.asks,
         };
-        Ok((started, met))
+        Ok((started, detected))
     }
 }
 

@@ -73,7 +73,7 @@ fn a_reported_change_counts_before_it_is_written() {
     let folder = TempDir::new().unwrap();
     let pins = pins(&folder);
     assert_eq!(notice_count(&pins, "Adds"), 0);
-    // A second list of a server that was just met is compared with the first.
+    // A second list of a server that was just seen for the first time is compared with the first.
     assert_eq!(notice_count(&pins, "Adds, and more"), 1);
     assert_eq!(notice_count(&pins, "Adds, and more"), 1, "not reported");
     pins.mark_reported(NoticeScope::Toolbox(&place().toolbox));

@@ -129,7 +129,7 @@ async fn resolve(
     loop {
         let mut names = ToolNames::from(&run.tool);
         if let Some(shown) = &shown {
-            // In native mode the client knows the tool by another name than its server.
+            // In native mode the client knows the tool by a different name than its server.
             names.tool = shown;
         }
         let found = resolve::look_up(&workbench, run.mode, names, attempt, &run.client);
@@ -191,7 +191,7 @@ async fn wait_with_sign_in(
     {
         run.was_offered = true;
         if Box::pin(oauth::offer_sign_in(&server, needed, &run.client)).await {
-            // Once more, because the start has failed only for want of a sign-in.
+            // Once more, because only the missing sign-in made the start fail.
             return resolve::wait(workbench, Lookup::Unlisted(server), &run.client).await;
         }
     }
