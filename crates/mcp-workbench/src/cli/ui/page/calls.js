@@ -88,7 +88,7 @@ function size(length, tokens) {
 }
 
 function message(title, value, length, tokens) {
-  const missing = length === undefined ? "None so far." : "Not kept: it has more than 64 KiB.";
+  const missing = length === undefined ? "None so far." : "Not stored: larger than 64 KiB.";
   return el("div", {}, el("h4", {}, title, size(length, tokens)),
     value === undefined ? el("p", { class: "small faint flat" }, missing) : el("pre", { tabindex: "0" }, pretty(value)));
 }
@@ -136,7 +136,7 @@ function changes(call) {
   const isTooLarge = (value, length) => value === undefined && length !== undefined;
   if (isTooLarge(call.request, call.request_bytes) || isTooLarge(call.reply, call.result_bytes)
     || isTooLarge(hop.request, hop.request_bytes) || isTooLarge(hop.result, hop.result_bytes)) {
-    found.push("Messages of more than 64 KiB are not kept, so they are not compared.");
+    found.push("Messages larger than 64 KiB are not stored, so they are not compared.");
   }
   if (call.cut_bytes) found.push(`The result was cut to its budget; it had ${bytes(call.cut_bytes)}.`);
   return found.length ? found : ["Nothing."];

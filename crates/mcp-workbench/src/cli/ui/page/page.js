@@ -98,8 +98,8 @@ function listen() {
   events.onopen = () => setLink("live");
   // The browser tries again by itself, unless it was refused: then the cookie is no longer good.
   events.onerror = () => (events.readyState === EventSource.CLOSED
-    ? setLink("signed out", "The workbench was started again, or you were here for 12 hours. Run `mcp-workbench ui` again.")
-    : setLink("not connected", "The workbench does not answer. This page shows what it last said, and tries again."));
+    ? setLink("signed out", "The workbench was restarted, or you opened this page more than 12 hours ago. Run `mcp-workbench ui` again.")
+    : setLink("not connected", "The workbench does not answer. This page shows its last state and keeps trying."));
   events.onmessage = ({ data }) => {
     const changes = JSON.parse(data);
     const isChanged = (name) => changes[name] !== known[name];

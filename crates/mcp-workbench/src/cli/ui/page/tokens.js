@@ -31,7 +31,7 @@ export const tokens = {
       { name: "every server connected directly", value: document.flat_tokens },
       { name: "through the workbench", value: document.workbench.start_tokens, isOwn: true },
     ];
-    const title = saved > 0 ? `${saved} % fewer tokens at the start` : "So few tools cost fewer tokens without the workbench";
+    const title = saved > 0 ? `${saved} % fewer tokens at the start` : "With so few tools, the workbench costs more tokens than it saves";
     return [
       section(title, `Estimated for ${document.tokenizer}; other models count differently.`, chart(start)),
       opened.length ? section("Toolboxes", "What a model reads when it opens a toolbox, and what the same tools cost directly.", table([

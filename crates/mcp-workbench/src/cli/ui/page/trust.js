@@ -56,7 +56,7 @@ function card(server, renew) {
 export const trust = {
   lead: "What is pinned, and what was found now. Nothing is approved by looking.",
   command: "mcp-workbench trust list",
-  loading: "Starting servers to see what they are now, for at most 10 seconds…",
+  loading: "Starting servers to compare them, for at most 10 seconds…",
   changes: ["trust"],
   async make(renew) {
     const { file, servers } = await get("trust");
