@@ -315,7 +315,8 @@ pub(super) async fn write_frames<W: AsyncWrite + Unpin>(
     let queue = &queued.0;
     let mut gives_up_at = Instant::now() + READ_TIMEOUT;
     let mut alarm = Alarm::default();
-    let mut is_flushed = true;
+    // The pipe may begin with bytes that an earlier host did not send.
+    let mut is_flushed = false;
     while let Some(waits) = queue.waits() {
         // Writes the waiting bytes. If there are none, flushes what the pipe has not taken yet. After that, there is
         // nothing to do until a message comes.

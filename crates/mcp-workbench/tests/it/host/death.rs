@@ -1,5 +1,11 @@
 //! The host ends while it has clients: their sessions continue with a new one.
 
+use std::{
+    io::{self, Read},
+    process::{ChildStdout, Stdio},
+    sync::{Arc, Mutex},
+};
+
 use pretty_assertions::assert_eq;
 use rustix::process::Signal;
 use serde_json::json;
@@ -202,6 +208,52 @@ fn a_question_that_was_open_is_withdrawn_and_its_call_is_answered() {
     answer(&mut client, &old);
     answer(&mut client, &new);
     assert!(!ToolResult::of(&client.response(&call)).failed());
+}
+
+/// The stdout of a client that does not read while the gate is locked.
+struct Gated {
+    stdout: ChildStdout,
+    gate: Arc<Mutex<()>>,
+}
+
+impl Read for Gated {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        drop(self.gate.lock());
+        self.stdout.read(buffer)
+    }
+}
+
+#[test]
+fn an_answer_that_was_sent_in_part_is_sent_to_its_end_by_the_next_host() {
+    let text = "x".repeat(1_000_000);
+    let answer = json!({"content": [{"type": "text", "text": text}]}).to_string();
+    let machine = Machine::one(&Script::named(&["long"]).answers("long", &answer));
+    let mut command = machine.command();
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let gate = Arc::new(Mutex::new(()));
+    let gated = Gated {
+        stdout,
+        gate: Arc::clone(&gate),
+    };
+    let mut client = Client::new(child, stdin, gated);
+    client.initialize();
+    client.open();
+    let closed = gate.lock().unwrap();
+    let call = client.send_use("long", "{}");
+    machine.wait_received("tools/call", 1);
+    let answered = poll(TIMEOUT, || {
+        (machine.host()["clients"][0]["running"] == 0).then_some(())
+    });
+    assert!(answered.is_some(), "{:?}", machine.host());
+    kill(machine.host_pid(), Signal::KILL);
+    drop(closed);
+    // Nothing else makes the next host write.
+    let result = ToolResult::of(&client.response(&call));
+    assert!(result.text() == text);
+    assert_eq!(client.ask("ping", "{}").raw_result(), "{}");
+    assert_eq!(machine.journal().received("tools/call").len(), 1);
 }
 
 #[test]
