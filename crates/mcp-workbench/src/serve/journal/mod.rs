@@ -237,27 +237,27 @@ impl JournalState {
         Ok(())
     }
 
-    /// Records the bytes that were not recorded by an earlier call.
+    /// Records whole lines, so that a kill leaves no part of a line with the client.
     fn record(&mut self, slices: &[IoSlice<'_>]) -> io::Result<()> {
-        // An earlier call may have recorded bytes that the pipe did not take; the caller offers them again.
-        let mut known = self.recorded - self.sent;
+        // An earlier call has recorded bytes that the client did not take; the caller offers them again. They go first:
+        // with new bytes behind them, the journal of a slow client would never be shortened.
+        if self.recorded > self.sent {
+            return Ok(());
+        }
+        let mut left = whole_lines(slices);
         let mut end = self.recorded;
         for slice in slices {
-            let skipped = slice.len().min(known);
-            known -= skipped;
-            let new = &slice[skipped..];
+            let new = &slice[..slice.len().min(left)];
             if new.len() < LONG_OUTPUT_BYTES && end + new.len() <= self.output.length() {
                 self.output.copy_from(end, new)?;
             } else {
                 self.files.output.write_all_at(new, end as u64)?;
             }
+            left -= new.len();
             end += new.len();
         }
-        if end > self.recorded {
-            self.recorded = end;
-            self.input.store(RECORDED_AT, end as u64)?;
-        }
-        Ok(())
+        self.recorded = end;
+        self.input.store(RECORDED_AT, end as u64)
     }
 
     fn send_some(&mut self, stream: &ClientStream) -> io::Result<usize> {
@@ -272,6 +272,19 @@ impl JournalState {
         self.input.touch(INPUT_AT + self.taken, TOUCHED_BYTES)?;
         self.output.touch(self.recorded, TOUCHED_BYTES)
     }
+}
+
+/// Returns the number of bytes up to the last end of a line; of all, if no line ends.
+fn whole_lines(slices: &[IoSlice<'_>]) -> usize {
+    let all = slices.iter().map(|slice| slice.len()).sum();
+    let mut behind = 0;
+    for slice in slices.iter().rev() {
+        if let Some(end) = memchr::memrchr(b'\n', slice) {
+            return all - behind - (slice.len() - (end + 1));
+        }
+        behind += slice.len();
+    }
+    all
 }
 
 #[cfg(test)]

@@ -190,6 +190,21 @@ async fn a_line_that_was_sent_in_part_is_ended_and_its_request_stays_open() {
 }
 
 #[tokio::test]
+async fn only_whole_lines_are_sent() {
+    let mut client = Client::new(Kind::Pipes);
+    client.take(&format!("{CALL}\n{CALL}\n")).await;
+    let head = &ANSWER[..20];
+    let slices = [ANSWER, "\n", head].map(|part| IoSlice::new(part.as_bytes()));
+    let count = client.output.write_vectored(&slices).await.unwrap();
+    assert_eq!(count, ANSWER.len() + 1);
+    // The host is killed now: the client has no part of a line.
+    assert_eq!(client.replay().broken_line, "");
+    client.read(&format!("{ANSWER}\n"));
+    client.send(&format!("{ANSWER}\n")).await;
+    assert_eq!(client.replay().open, []);
+}
+
+#[tokio::test]
 async fn bytes_behind_the_number_that_was_taken_are_found() {
     let whole = format!("{CALL}\n");
     let long = format!("{CALL}{}\n", " ".repeat(MAX_TAKEN_BYTES - 200));
@@ -416,6 +431,35 @@ async fn the_journal_of_a_client_that_only_listens_is_replaced() {
     assert_eq!(client.replay(), before);
     client.send(&format!("{ANSWER}\n")).await;
     assert_eq!(client.replay().open, []);
+}
+
+#[tokio::test]
+async fn the_journal_of_a_client_that_reads_slowly_is_replaced() {
+    let (stdin, _to_us) = io::pipe().unwrap();
+    let (mut from_us, stdout) = io::pipe().unwrap();
+    let streams = PassedStreams::new(&stdin, &stdout).unwrap();
+    let journal = journal(&Replay::default());
+    let line = "x".repeat(99_999) + "\n";
+    let (output, most) = (line.repeat(50), 3 * line.len());
+    let (mut sent, mut longest, mut read) = (0, 0, Vec::new());
+    while sent < output.len() {
+        // More waits all the time.
+        let waiting = &output.as_bytes()[sent..output.len().min(sent + most)];
+        match journal.send(&streams.output, &[IoSlice::new(waiting)]) {
+            Ok(count) => sent += count,
+            Err(error) => {
+                assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+                let mut part = [0; 10_000];
+                let count = from_us.read(&mut part).unwrap();
+                read.extend_from_slice(&part[..count]);
+            }
+        }
+        longest = longest.max(journal.state().recorded);
+    }
+    drop((streams, stdout));
+    from_us.read_to_end(&mut read).unwrap();
+    assert!(read == output.as_bytes());
+    assert!(longest < MIN_COMPACTED_BYTES + most, "{longest}");
 }
 
 #[tokio::test]
