@@ -201,6 +201,9 @@ impl AttachedClient {
                 }
             }
         }
+        if replay.refused.is_some() {
+            self.connection.expect_refused_line();
+        }
         // Last, because the rest of this line follows on the pipe.
         unhandled.extend_from_slice(&replay.partial);
         unhandled

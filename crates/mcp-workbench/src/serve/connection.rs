@@ -254,6 +254,8 @@ impl Connection {
     pub(super) fn take_line(self: &Arc<Self>, line: Line) {
         match line {
             Line::Complete(frame) => self.take_frame(&frame),
+            // An earlier host has answered it.
+            Line::TooLong(_) if self.oversized_answered.load(Ordering::Relaxed) => {}
             Line::TooLong(head) => {
                 // The client may wait for its response before it ends the line, so the id is searched for at once.
                 let id = id_from_head(&head);
@@ -264,11 +266,17 @@ impl Connection {
                     .store(id.is_some(), Ordering::Relaxed);
             }
             Line::TooLongEnded(tail) => {
-                if !self.oversized_answered.load(Ordering::Relaxed) {
+                if !self.oversized_answered.swap(false, Ordering::Relaxed) {
                     self.refuse_oversized(id_from_tail(&tail).as_ref());
                 }
             }
         }
+    }
+
+    /// Expects the rest of a line that is too long, which an earlier host has refused.
+    #[cfg(unix)]
+    pub(super) fn expect_refused_line(&self) {
+        self.oversized_answered.store(true, Ordering::Relaxed);
     }
 
     fn refuse_oversized(&self, id: Option<&RequestId>) {

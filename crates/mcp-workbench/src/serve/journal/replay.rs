@@ -13,23 +13,35 @@ use rawjson::RawJson;
 use super::{INPUT_AT, JournalFiles, MAX_TAKEN_BYTES, RECORDED_AT, TAKEN_AT};
 use crate::{
     meta::MetaTool,
-    wire::{Message, Request, RequestId, Response, id_from_head},
+    wire::{MAX_FRAME_BYTES, Message, Request, RequestId, Response, id_from_head},
 };
 
-/// Upper bound on a file that is read: a few of the largest messages.
-const MAX_REPLAYED_BYTES: usize = 256 * 1024 * 1024;
+/// Upper bound on a file that is read: twice the requests that may run at once.
+const MAX_REPLAYED_BYTES: usize = 512 * 1024 * 1024;
+/// The part that is kept of the end of a line that is too long. Its id may be there.
+pub(super) const LINE_END_BYTES: usize = 4 * 1024;
 /// The part of an unfinished line of output that is kept. Our own messages begin with their id.
 const MAX_HEAD_BYTES: usize = 256;
 /// Words of the requests that a session depends on.
-const SESSION_WORDS: [&str; 4] = ["initialize", "setLevel", "subscribe", "open_toolbox"];
+const SESSION_WORDS: [&str; 3] = ["initialize", "setLevel", "open_toolbox"];
 
 /// A request that a session depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionLine {
     pub(crate) id: RequestId,
+    change: SessionChange,
     pub(crate) line: Bytes,
     /// False if it is also among the open ones.
     pub(crate) is_answered: bool,
+}
+
+/// The effect of a request on the session. A later request with the same effect replaces it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum SessionChange {
+    Begin,
+    Level,
+    /// The toolbox is opened.
+    Open(String),
 }
 
 /// A line of the client without an answer: a request, or a batch with several.
@@ -47,8 +59,10 @@ pub(crate) struct Replay {
     pub(crate) session: Vec<SessionLine>,
     /// The lines without an answer, in order.
     pub(crate) open: Vec<OpenRequest>,
-    /// The beginning of a line.
+    /// The beginning of a line. One that is too long is kept in part.
     pub(crate) partial: Bytes,
+    /// The id of that line, if it was refused because it is too long.
+    pub(crate) refused: Option<RequestId>,
     /// The questions that the client has not answered, as they were sent.
     pub(crate) questions: Vec<(RequestId, Bytes)>,
     /// The answers and other messages that were recorded and not sent.
@@ -103,10 +117,11 @@ impl Replay {
             let line = input.split_to(end + 1).slice(..end);
             replay.take_line(&line, &mut answered);
         }
-        replay.partial = input;
+        replay.take_partial(input, &mut answered);
         for line in &mut replay.session {
-            let mut open = replay.open.iter().flat_map(|it| &it.requests);
-            line.is_answered = !open.any(|open| open.id == line.id);
+            // The same line, and not only the same id: some clients use an id again.
+            let mut open = replay.open.iter().map(|it| it.line.as_ptr());
+            line.is_answered = !open.any(|open| open == line.line.as_ptr());
         }
         replay
     }
@@ -194,19 +209,45 @@ impl Replay {
         }
     }
 
+    /// Takes the beginning of a line.
+    fn take_partial(&mut self, line: Bytes, answered: &mut Answered) {
+        self.partial = line;
+        if self.partial.len() <= MAX_FRAME_BYTES {
+            return;
+        }
+        self.refused = id_from_head(&self.partial).filter(|id| answered.take(id));
+        // Long enough to be refused by the next host too, with or without a byte order mark.
+        let (beginning, end) = (
+            MAX_FRAME_BYTES + 2 * LINE_END_BYTES,
+            self.partial.len() - LINE_END_BYTES,
+        );
+        if end > beginning {
+            let kept = [&self.partial[..beginning], &self.partial[end..]];
+            self.partial = kept.concat().into();
+        }
+    }
+
     /// Keeps a request that changes the session, and removes those that it replaces.
     fn take_session_line(&mut self, request: &Request, line: &Bytes) {
-        let method = &*request.method;
-        match method {
-            // A new session forgets what the one before had set.
-            "initialize" => self.session.clear(),
-            "logging/setLevel" => self.session.retain(|it| !contains(&it.line, method)),
-            "resources/subscribe" | "resources/unsubscribe" => {}
-            "tools/call" if opened_toolbox(request).is_some() => {}
+        let change = match &*request.method {
+            "initialize" => SessionChange::Begin,
+            "logging/setLevel" => SessionChange::Level,
+            "tools/call" => match opened_toolbox(request) {
+                Some(toolbox) => SessionChange::Open(toolbox),
+                None => return,
+            },
             _ => return,
+        };
+        match change {
+            // A new session forgets what the one before had set.
+            SessionChange::Begin => self.session.clear(),
+            SessionChange::Level | SessionChange::Open(_) => {
+                self.session.retain(|it| it.change != change);
+            }
         }
         self.session.push(SessionLine {
             id: request.id.clone(),
+            change,
             line: line.clone(),
             is_answered: true,
         });
@@ -243,9 +284,10 @@ impl Replay {
     /// Returns the sent output that says the same: answers to the requests of the session, and the open questions.
     pub(super) fn sent_output(&self) -> Vec<u8> {
         let mut output = Vec::new();
-        for line in self.session.iter().filter(|it| it.is_answered) {
+        let answered = self.session.iter().filter(|it| it.is_answered);
+        for id in answered.map(|it| &it.id).chain(&self.refused) {
             // Only the id of an answer counts when a journal is read, so the rest is not stored.
-            let head = format!("{{\"id\":{},\n", line.id.as_json().as_str());
+            let head = format!("{{\"id\":{},\n", id.as_json().as_str());
             output.extend_from_slice(head.as_bytes());
         }
         for (_, question) in &self.questions {
@@ -307,8 +349,4 @@ pub(in crate::serve) fn opened_toolbox(request: &Request) -> Option<String> {
     }
     let toolbox = params.member("arguments")?.member("toolbox")?;
     Some(toolbox.as_text()?.into_owned())
-}
-
-fn contains(line: &[u8], method: &str) -> bool {
-    memchr::memmem::find(line, method.as_bytes()).is_some()
 }

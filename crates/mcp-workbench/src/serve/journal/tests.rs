@@ -10,7 +10,7 @@ use pretty_assertions::assert_eq;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
-use crate::serve::standard_streams::PassedStreams;
+use crate::{serve::standard_streams::PassedStreams, wire::MAX_FRAME_BYTES};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","id":0,"result":{}}"#;
@@ -390,6 +390,79 @@ fn answers_cancels_and_questions_close_requests() {
             replay.sent_output().len(),
         );
         assert_eq!(again, replay, "{input:?} {output:?}");
+    }
+}
+
+#[test]
+fn a_session_has_one_line_for_each_change_of_it() {
+    let opening = |id: u32, toolbox: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"open_toolbox","arguments":{{"toolbox":"{toolbox}"}}}}}}"#
+        )
+    };
+    let level = |id: u32| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"logging/setLevel","params":{{"level":"error"}}}}"#
+        )
+    };
+    let answer = |id: u32| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+    let again = |line: String| vec![line; 3];
+    let requests: Vec<String> = [
+        again(INITIALIZE.to_owned()),
+        again(opening(0, "a")),
+        again(level(0)),
+        again(opening(0, "b")),
+        // The last two have no answer yet; the id is one that was answered before.
+        vec![opening(0, "a"), opening(0, "c")],
+    ]
+    .concat();
+    let input = requests.join("\n") + "\n";
+    let output = format!("{}\n", answer(0)).repeat(requests.len() - 2);
+    let sent = output.len();
+    let replay = Replay::of(input.into(), &output.into(), sent);
+    let session: Vec<_> = replay
+        .session
+        .iter()
+        .map(|it| (str::from_utf8(&it.line).unwrap().to_owned(), it.is_answered))
+        .collect();
+    let expected = [
+        (INITIALIZE.to_owned(), true),
+        (level(0), true),
+        (opening(0, "b"), true),
+        (opening(0, "a"), false),
+        (opening(0, "c"), false),
+    ];
+    assert_eq!(session, expected);
+    assert_eq!(open_ids(&replay), ["0", "0"]);
+}
+
+#[test]
+fn a_line_that_is_too_long_is_kept_in_part() {
+    let head = r#"{"jsonrpc":"2.0","id":"a","method":"ping","params":{"x":""#;
+    let filler = |length: usize| "x".repeat(length);
+    // The length of the beginning of a line, and whether it was answered; what is kept, and whether it counts as refused.
+    let longest = MAX_FRAME_BYTES + 3 * replay::LINE_END_BYTES;
+    for (length, is_answered, kept, is_refused) in [
+        (MAX_FRAME_BYTES, false, MAX_FRAME_BYTES, false),
+        (MAX_FRAME_BYTES + 1, false, MAX_FRAME_BYTES + 1, false),
+        (MAX_FRAME_BYTES + 1, true, MAX_FRAME_BYTES + 1, true),
+        (2 * MAX_FRAME_BYTES, true, longest, true),
+    ] {
+        let line = format!("{head}{}", filler(length - head.len() - 1)) + "\"";
+        let output = if is_answered {
+            format!("{ANSWER}\n")
+        } else {
+            String::new()
+        };
+        let sent = output.len();
+        let replay = Replay::of(line.into(), &output.into(), sent);
+        assert_eq!(replay.partial.len(), kept);
+        assert!(replay.partial.starts_with(head.as_bytes()) && replay.partial.ends_with(b"\""));
+        assert_eq!(replay.refused.is_some(), is_refused);
+        // A journal that is made from it says the same.
+        let sent_output = replay.sent_output();
+        let sent = sent_output.len();
+        assert!(Replay::of(replay.input().into(), &sent_output.into(), sent) == replay);
     }
 }
 

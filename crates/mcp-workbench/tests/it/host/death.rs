@@ -257,6 +257,33 @@ fn an_answer_that_was_sent_in_part_is_sent_to_its_end_by_the_next_host() {
 }
 
 #[test]
+fn a_request_that_is_too_long_is_refused_once() {
+    let machine = Machine::one(&script());
+    let mut client = machine.connect();
+    let part = "x".repeat(17 * 1024 * 1024);
+    client.send_part(r#"{"jsonrpc":"2.0","id":"long","method":"ping","params":{"x":""#);
+    client.send_part(&part);
+    let refusal = client.response("\"long\"");
+    assert!(
+        refusal.line.contains("larger than 16 MiB"),
+        "{}",
+        refusal.line
+    );
+    kill(machine.host_pid(), Signal::KILL);
+    client.send_part("\"}}\n");
+    let id = client.request("ping", "{}");
+    assert!(client.next().answers(&id));
+    // The one after it is refused as well.
+    client.send_part(&format!(
+        r#"{{"jsonrpc":"2.0","id":"next","params":"{part}"}}"#
+    ));
+    client.send_part("\n");
+    assert!(client.next().answers("\"next\""));
+    let id = client.request("ping", "{}");
+    assert!(client.next().answers(&id));
+}
+
+#[test]
 fn a_client_whose_hosts_keep_ending_is_served_alone() {
     let machine = Machine::one(&script());
     let mut client = machine.connect();

@@ -270,8 +270,13 @@ impl Client {
     }
 
     fn send(&mut self, line: &str) {
+        self.send_part(&format!("{line}\n"));
+    }
+
+    /// Writes a part of a line.
+    fn send_part(&mut self, part: &str) {
         let stdin = self.stdin.as_mut().unwrap();
-        stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
+        stdin.write_all(part.as_bytes()).unwrap();
     }
 
     fn request(&mut self, method: &str, params: &str) -> String {
