@@ -18,6 +18,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rustix::{
+    io::FdFlags,
+    net::{self, AddressFamily, SocketAddrUnix, SocketType},
+};
 use thiserror::Error;
 
 use super::status::is_runnable;
@@ -124,7 +128,7 @@ impl HostFolder {
     /// Removes the sockets of hosts that were killed while they took no more clients. Only the owner may do that.
     pub(crate) fn remove_dead_sockets(&self) {
         for socket in self.sockets() {
-            if socket != self.socket() && UnixStream::connect(&socket).is_err() {
+            if socket != self.socket() && !Self::is_alive(&socket) {
                 let _ = fs::remove_file(socket);
             }
         }
@@ -153,13 +157,27 @@ impl HostFolder {
         }
     }
 
-    /// Connects to a socket of this folder. A socket that belongs to another user is refused.
+    /// Returns whether a process listens at a socket, even if it has no room for a connection.
+    pub(crate) fn is_alive(socket: &Path) -> bool {
+        match Self::connect(socket) {
+            Ok(_) => true,
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        }
+    }
+
+    /// Connects to a socket of this folder. A socket that belongs to another user is refused. Fails with `WouldBlock` if the
+    /// process has no room for a connection.
     pub(crate) fn connect(socket: &Path) -> io::Result<UnixStream> {
         let metadata = fs::symlink_metadata(socket)?;
         if !metadata.file_type().is_socket() || !is_ours(&metadata) {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        let stream = UnixStream::connect(socket)?;
+        // A process that is stopped accepts nothing. If so many wait that there is no room, a call that blocks would not return.
+        let stream = UnixStream::from(net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?);
+        rustix::io::fcntl_setfd(&stream, FdFlags::CLOEXEC)?;
+        stream.set_nonblocking(true)?;
+        net::connect(&stream, &SocketAddrUnix::new(socket)?)?;
+        stream.set_nonblocking(false)?;
         // The file may have been replaced since the check, so the process behind it is checked too.
         #[cfg(target_os = "linux")]
         if rustix::net::sockopt::socket_peercred(&stream)?.uid != rustix::process::getuid() {

@@ -123,7 +123,17 @@ impl<'a> ReachTimeout<'a> {
 
     /// Connects to a host and waits until it has said who it is.
     fn connect(&mut self, socket: &Path) -> Result<Connected, AttachError> {
-        let stream = HostFolder::connect(socket).map_err(AttachError::NotReached)?;
+        let stream = loop {
+            match HostFolder::connect(socket) {
+                Err(error) if is_timeout(&error) => {
+                    if self.is_over() {
+                        return Err(AttachError::Silent);
+                    }
+                    park_timeout(RETRY_INTERVAL);
+                }
+                stream => break stream.map_err(AttachError::NotReached)?,
+            }
+        };
         let mut link = BlockingLink::new(stream);
         loop {
             let greeting = match greeting(&mut link, self.left()) {

@@ -109,7 +109,7 @@ fn sockets(
     let mut alive = Vec::new();
     for place in places {
         for path in place.sockets() {
-            if HostFolder::connect(&path).is_ok() {
+            if HostFolder::is_alive(&path) {
                 let place = place.clone();
                 alive.push(HostSocket { place, path });
             }

@@ -115,6 +115,28 @@ fn a_host_that_does_not_respond_is_left_alone() {
 }
 
 #[test]
+fn a_host_that_has_no_room_for_a_connection_is_left_alone() {
+    let machine = machine();
+    let socket = free_socket(&machine);
+    let lock = fs::File::open(machine.place().join("lock")).unwrap();
+    lock.lock().unwrap();
+    let listener = UnixListener::bind(&socket).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    // Nobody accepts it.
+    let _waiting = UnixStream::connect(&socket).unwrap();
+    check_alone(
+        machine.start(),
+        "timed out after 300 ms waiting for the host to respond",
+    );
+    let shown = machine.command().arg("ps").output().unwrap();
+    let stderr = String::from_utf8_lossy(&shown.stderr);
+    assert!(
+        stderr.contains("timed out after 300 ms waiting for the host to respond"),
+        "{stderr}"
+    );
+}
+
+#[test]
 fn an_unsafe_runtime_directory_is_not_used() {
     type Prepare = fn(&Machine);
     let rows: [(Prepare, &str); 4] = [
