@@ -169,11 +169,18 @@ pub(super) fn run(
     if clients.is_empty() {
         return Err(InstallError::NoClients.into());
     }
-    let mut failed = None;
+    let mut failed: Option<Box<dyn std::error::Error>> = None;
     for client in clients {
-        // Earlier errors are printed here, and the last one by the caller.
-        if let Err(error) = install(client, config, arguments, environment)
-            && let Some(earlier) = failed.replace(error)
+        let Err(error) = install(client, config, arguments, environment) else {
+            continue;
+        };
+        let is_repeated = failed
+            .as_ref()
+            .is_some_and(|it| it.to_string() == error.to_string());
+        // Earlier errors are printed here, and the last one by the caller. One that all have, for example because nobody
+        // can confirm, is printed once.
+        if let Some(earlier) = failed.replace(error)
+            && !is_repeated
         {
             output::failure(&*earlier);
         }

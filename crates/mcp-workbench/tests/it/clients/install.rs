@@ -493,6 +493,18 @@ fn a_client_that_fails_does_not_keep_the_others_from_being_set_up() {
 }
 
 #[test]
+fn an_error_that_all_clients_have_is_printed_once() {
+    let machine = prepared();
+    let said = machine.run(&["install", "--client", "kiro", "--client", "cursor"]);
+    let said = said.ends_with(1).says(&["kiro", "cursor"]).all();
+    assert_eq!(
+        said.matches("no terminal to confirm on").count(),
+        1,
+        "{said}"
+    );
+}
+
+#[test]
 fn all_without_any_client_is_an_error() {
     let machine = Machine::new();
     configure(&machine);
