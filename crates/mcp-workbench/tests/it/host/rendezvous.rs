@@ -100,6 +100,21 @@ fn a_client_in_native_mode_is_attached_with_its_toolbox() {
 }
 
 #[test]
+fn a_client_whose_streams_cannot_be_passed_is_served_alone() {
+    let machine = machine();
+    let request = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    fs::write(machine.path("requests"), format!("{request}\n")).unwrap();
+    let stdin = fs::File::open(machine.path("requests")).unwrap();
+    let done = machine.command().stdin(stdin).output().unwrap();
+    let stdout = String::from_utf8(done.stdout).unwrap();
+    assert_eq!(stdout, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+    let stderr = String::from_utf8(done.stderr).unwrap();
+    let reason = "serving alone: stdin and stdout are neither pipes nor sockets";
+    assert_eq!(stderr.matches(reason).count(), 1, "{stderr}");
+    assert_eq!(machine.hosts(), Vec::<serde_json::Value>::new());
+}
+
+#[test]
 fn a_host_that_does_not_respond_is_left_alone() {
     let machine = machine();
     let first = machine.connect();
