@@ -19,6 +19,7 @@ use crate::{
         AttachError, ClientStatus, Connected, Demand, HostAnswer, HostFolder, HostStatus,
         LinkError, Selection, ServerStatus, connect, hosts,
     },
+    toolbox::counted,
     visible::visible,
 };
 
@@ -220,13 +221,14 @@ fn server_text(server: &ServerStatus) -> String {
     let mut parts = vec![visible(&server.state).into_owned()];
     parts.extend(server.pid.map(|pid| format!("pid {pid}")));
     parts.extend(server.memory_bytes.map(|bytes| memory(Some(bytes))));
-    parts.push(format!("{} calls", server.calls));
+    let count = |count: u64, what| counted(usize::try_from(count).unwrap_or(usize::MAX), what);
+    parts.push(count(server.calls, "call"));
     parts.extend(
         server
             .uptime_seconds
             .map(|it| format!("up {}", duration(it))),
     );
-    parts.push(format!("{} restarts", server.restarts));
+    parts.push(count(server.restarts, "restart"));
     let clients: Vec<String> = server.clients.iter().map(|it| format!("#{it}")).collect();
     parts.push(format!("clients {}", clients.join(" ")));
     let apart = server

@@ -48,7 +48,8 @@ fn ps_shows_hosts_clients_and_servers() {
     for part in [
         "client #1 it (pid ",
         "server dev/fs: up, pid ",
-        "1 calls",
+        " 1 call, ",
+        " 0 restarts, ",
         "clients #1",
     ] {
         assert!(text.contains(part), "{part}: {text}");
