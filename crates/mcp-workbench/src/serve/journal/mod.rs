@@ -39,6 +39,9 @@ pub(super) use streams::{RecordedInput, RecordedOutput};
 
 /// The size from which the files are replaced by shorter ones.
 const MIN_COMPACTED_BYTES: usize = 1024 * 1024;
+/// Upper bound on the files together: more than twice what the requests that may run at once have. They become longer only
+/// if the waiting process takes no shorter ones, because it is stopped.
+const MAX_JOURNAL_BYTES: usize = 1024 * 1024 * 1024;
 /// The maximum number of bytes that are taken at once: what a pipe holds.
 const MAX_TAKEN_BYTES: usize = 64 * 1024;
 /// The length of the mapping of a new file. Enough for most files until they are replaced.
@@ -127,6 +130,7 @@ impl Journal {
     /// Takes bytes of the client, at most [`MAX_TAKEN_BYTES`]. Returns their number, 0 at the end of the stream.
     fn take(&self, stream: &ClientStream, buffer: &mut ReadBuf<'_>) -> io::Result<usize> {
         let mut state = self.state();
+        state.check_length()?;
         let count = state.take(stream, buffer)?;
         self.compact_if_due(&mut state);
         Ok(count)
@@ -136,6 +140,7 @@ impl Journal {
     /// already; the next call begins with it.
     fn send(&self, stream: &ClientStream, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut state = self.state();
+        state.check_length()?;
         state.send_backlog(stream)?;
         state.record(slices)?;
         let sent = state.send_some(stream)?;
@@ -212,6 +217,14 @@ impl JournalState {
             backlog,
             compact_at: MIN_COMPACTED_BYTES,
         })
+    }
+
+    fn check_length(&self) -> io::Result<()> {
+        if self.taken + self.recorded < MAX_JOURNAL_BYTES {
+            return Ok(());
+        }
+        tracing::warn!("ending a client whose process is stopped: its journal is too long");
+        Err(io::ErrorKind::StorageFull.into())
     }
 
     fn take(&mut self, stream: &ClientStream, buffer: &mut ReadBuf<'_>) -> io::Result<usize> {

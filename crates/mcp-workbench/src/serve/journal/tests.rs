@@ -556,6 +556,15 @@ async fn replaced_files_are_used_only_if_they_were_passed_on() {
 }
 
 #[tokio::test]
+async fn a_journal_that_cannot_be_shortened_ends_its_client() {
+    let mut client = Client::new(Kind::Pipes);
+    client.journal.state().recorded = MAX_JOURNAL_BYTES;
+    assert!(client.output.write_all(b"x\n").await.is_err());
+    client.to_us.write_all(b"x\n").unwrap();
+    assert!(client.input.read(&mut [0; 10]).await.is_err());
+}
+
+#[tokio::test]
 async fn a_slow_client_gets_everything_once() {
     let client = Client::new(Kind::Pipes);
     let lines = "a line of the output\n".repeat(20_000);
