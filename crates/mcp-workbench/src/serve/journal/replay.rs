@@ -23,7 +23,7 @@ pub(super) const LINE_END_BYTES: usize = 4 * 1024;
 /// The part of an unfinished line of output that is kept. Our own messages begin with their id.
 const MAX_HEAD_BYTES: usize = 256;
 /// Words of the requests that a session depends on.
-const SESSION_WORDS: [&str; 3] = ["initialize", "setLevel", "open_toolbox"];
+const SESSION_WORDS: [&str; 4] = ["initialize", "setLevel", "subscribe", "open_toolbox"];
 
 /// A request that a session depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub(crate) struct SessionLine {
 enum SessionChange {
     Begin,
     Level,
+    /// The resource is subscribed to.
+    Subscribe(String),
     /// The toolbox is opened.
     Open(String),
 }
@@ -232,6 +234,14 @@ impl Replay {
         let change = match &*request.method {
             "initialize" => SessionChange::Begin,
             "logging/setLevel" => SessionChange::Level,
+            "resources/subscribe" => match resource(request) {
+                Some(uri) => SessionChange::Subscribe(uri),
+                None => return,
+            },
+            "resources/unsubscribe" => {
+                let ended = resource(request).map(SessionChange::Subscribe);
+                return self.session.retain(|it| Some(&it.change) != ended.as_ref());
+            }
             "tools/call" => match opened_toolbox(request) {
                 Some(toolbox) => SessionChange::Open(toolbox),
                 None => return,
@@ -241,7 +251,7 @@ impl Replay {
         match change {
             // A new session forgets what the one before had set.
             SessionChange::Begin => self.session.clear(),
-            SessionChange::Level | SessionChange::Open(_) => {
+            SessionChange::Level | SessionChange::Subscribe(_) | SessionChange::Open(_) => {
                 self.session.retain(|it| it.change != change);
             }
         }
@@ -349,4 +359,10 @@ pub(in crate::serve) fn opened_toolbox(request: &Request) -> Option<String> {
     }
     let toolbox = params.member("arguments")?.member("toolbox")?;
     Some(toolbox.as_text()?.into_owned())
+}
+
+/// Returns the resource that a request names.
+fn resource(request: &Request) -> Option<String> {
+    let uri = request.params.as_ref()?.member("uri")?;
+    Some(uri.as_text()?.into_owned())
 }

@@ -405,6 +405,11 @@ fn a_session_has_one_line_for_each_change_of_it() {
             r#"{{"jsonrpc":"2.0","id":{id},"method":"logging/setLevel","params":{{"level":"error"}}}}"#
         )
     };
+    let about = |method: &str, uri: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":0,"method":"resources/{method}","params":{{"uri":"{uri}"}}}}"#
+        )
+    };
     let answer = |id: u32| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
     let again = |line: String| vec![line; 3];
     let requests: Vec<String> = [
@@ -412,6 +417,9 @@ fn a_session_has_one_line_for_each_change_of_it() {
         again(opening(0, "a")),
         again(level(0)),
         again(opening(0, "b")),
+        again(about("subscribe", "x:/a")),
+        again(about("subscribe", "x:/b")),
+        again(about("unsubscribe", "x:/a")),
         // The last two have no answer yet; the id is one that was answered before.
         vec![opening(0, "a"), opening(0, "c")],
     ]
@@ -429,6 +437,7 @@ fn a_session_has_one_line_for_each_change_of_it() {
         (INITIALIZE.to_owned(), true),
         (level(0), true),
         (opening(0, "b"), true),
+        (about("subscribe", "x:/b"), true),
         (opening(0, "a"), false),
         (opening(0, "c"), false),
     ];
