@@ -39,7 +39,7 @@ pub(crate) fn encode(text: &str) -> Cow<'_, str> {
     // Sent as it is, such a text would be decoded by its reader.
     let looks_encoded = text.starts_with(ENCODED_BEGIN) && text.ends_with(ENCODED_END);
     let cut_off = text.starts_with(edge) || text.ends_with(edge);
-    let visible = text.chars().all(|c| matches!(c, ' '..='~'));
+    let visible = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     if visible && !cut_off && !looks_encoded {
         return text.into();
     }
@@ -54,7 +54,9 @@ pub(crate) fn decode(value: &str) -> Option<Cow<'_, str>> {
         .and_then(|rest| rest.strip_suffix(ENCODED_END));
     let Some(encoded) = encoded else {
         // Readers differ in how they decode other bytes.
-        let visible = value.chars().all(|c| matches!(c, ' '..='~' | '\t'));
+        let visible = value
+            .bytes()
+            .all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
         return visible.then_some(value.into());
     };
     let decoded = String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok()?;

@@ -42,7 +42,7 @@ pub(super) struct Outgoing<'a> {
     pub(super) frame: &'a Frame,
     pub(super) sending: &'a std::sync::Arc<SendState>,
     pub(super) agreed: &'a Handshake,
-    /// The headers of a modern request.
+    /// All headers of a modern request but its token. A legacy one has those of the handshake.
     pub(super) modern: Option<&'a HeaderMap>,
     /// The account that a call is made for. It is never sent for a different account, whose tools were not compared.
     pub(super) grant: Option<&'a Option<String>>,
@@ -100,8 +100,8 @@ pub(super) async fn post(
             return Err(Setback { fault, outcome }.into());
         }
         let body = MessageBody::new(frame, sending, share.take());
-        let (nothing, bearer) = (HeaderMap::new(), token.headers());
-        let headers = [agreed.posted(), modern.unwrap_or(&nothing), &bearer];
+        let bearer = token.headers();
+        let headers = [modern.unwrap_or(agreed.posted()), &bearer];
         let response = peer.post(target.clone(), headers, body).await;
         let response =
             response.map_err(|error| without_response(&error, sending, &peer.secrets))?;

@@ -160,7 +160,12 @@ impl HttpLink {
     ) -> FrameTicket {
         self.reap();
         let modern = match self.era {
-            Era::Modern => Some(modern::headers(method, &params, headers)),
+            Era::Modern => Some(modern::headers(
+                self.peer.posted(),
+                method,
+                &params,
+                headers,
+            )),
             Era::Legacy => None,
         };
         let frame = wire::request(id, method, params);

@@ -18,13 +18,15 @@ const NAME: HeaderName = HeaderName::from_static(names::NAME);
 /// id: unknown method and invalid parameters.
 const REFUSALS: [&str; 2] = ["-32601", "-32602"];
 
-/// Returns the headers of a modern request. `parameters` are those for arguments of its tool.
+/// Returns the headers of a modern request: `posted`, which every POST has, and its own. `parameters` are those for
+/// arguments of its tool.
 pub(super) fn headers(
+    posted: &HeaderMap,
     method: &str,
     params: &Params<'_>,
     parameters: &[(String, String)],
 ) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(3 + parameters.len());
+    let mut headers = posted.clone();
     for (name, value) in parameters {
         let name = HeaderName::try_from(name.as_str());
         let value = HeaderValue::try_from(value.as_str());
@@ -35,8 +37,9 @@ pub(super) fn headers(
         };
         // An argument may be a secret, and must not be shown where headers are.
         value.set_sensitive(true);
-        headers.insert(name, value);
+        headers.append(name, value);
     }
+    // After the arguments, none of which may replace a header of the transport.
     headers.insert(PROTOCOL_VERSION, REVISION);
     insert(&mut headers, METHOD, method);
     if let Some(name) = names::name_member(method).and_then(|member| params.text(member)) {
@@ -113,11 +116,10 @@ mod tests {
             given("mcp-param-a", "1"),
             given("mcp-param-b", "two\nlines"),
             given("mcp param c", "3"),
-            // An argument cannot replace a header of the transport.
             given("mcp-method", "4"),
         ];
         let params = json(r#"{"name":7}"#).into();
-        let headers = headers("tools/call", &params, &parameters);
+        let headers = headers(&HeaderMap::new(), "tools/call", &params, &parameters);
         let mut found: Vec<_> = headers
             .iter()
             .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))

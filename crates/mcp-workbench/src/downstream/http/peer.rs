@@ -41,6 +41,8 @@ const MAX_SENDERS: usize = 8;
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(names::PROTOCOL_VERSION);
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// The headers of most requests besides those of the entry.
+const MAX_FURTHER_HEADERS: usize = 8;
 /// How long calls wait until the GET stream is open.
 const LISTENING_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -255,6 +257,11 @@ impl Peer {
         }
     }
 
+    /// Returns the headers of a POST outside of a session.
+    pub(super) fn posted(&self) -> &HeaderMap {
+        &self.posted
+    }
+
     /// Returns the state before the first handshake.
     pub(super) fn agreed_on_nothing(&self) -> Handshake {
         Handshake {
@@ -291,7 +298,7 @@ impl Peer {
     pub(super) async fn post(
         &self,
         target: Target,
-        headers: [&HeaderMap; 3],
+        headers: [&HeaderMap; 2],
         body: MessageBody<'_>,
     ) -> Result<Response, SendError> {
         self.client.send(target, Method::POST, &headers, body).await
@@ -359,11 +366,13 @@ impl Peer {
     }
 }
 
-/// Returns these headers with those that every POST has.
+/// Returns these headers with those that every POST has, and with room for those of a modern request: every request gets
+/// a clone, which has the same room and would otherwise grow each time.
 fn for_post(headers: &HeaderMap) -> HeaderMap {
     const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
     const JSON: HeaderValue = HeaderValue::from_static("application/json");
     let mut posted = headers.clone();
+    posted.reserve(MAX_FURTHER_HEADERS);
     posted.append(ACCEPT, BOTH);
     posted.append(CONTENT_TYPE, JSON);
     posted

@@ -81,7 +81,7 @@ pub(super) struct RequestTask {
     pub(super) generation: u64,
     /// The account that the request is made for.
     pub(super) grant: Option<String>,
-    /// The headers of a modern request; a legacy one has those of the handshake.
+    /// All headers of a modern request but its token; a legacy one has those of the handshake.
     pub(super) modern: Option<HeaderMap>,
     pub(super) frame: Frame,
     pub(super) sending: Arc<SendState>,

@@ -3,18 +3,26 @@
 
 use std::borrow::Cow;
 
-use hyper::HeaderMap;
+use hyper::{
+    HeaderMap,
+    header::{GetAll, HeaderName, HeaderValue},
+};
 use rawjson::{ObjectText, RawJson};
 use thiserror::Error;
 
 use crate::{
     era::{
         self, HEADER_MISMATCH, MODERN_REVISION, MetaProblem, RequestMeta, UNSUPPORTED_VERSION,
-        headers::{METHOD, NAME, PROTOCOL_VERSION, ParameterHeader, decode, name_member},
+        headers::{self, ParameterHeader, decode, name_member},
     },
     serve::log_level::LogLevel,
     wire::{self, CallOutline, Frame, Outlined, Request, RequestId, code},
 };
+
+// Parsed once: every request without a session looks these up.
+static METHOD: HeaderName = HeaderName::from_static(headers::METHOD);
+static NAME: HeaderName = HeaderName::from_static(headers::NAME);
+static PROTOCOL_VERSION: HeaderName = HeaderName::from_static(headers::PROTOCOL_VERSION);
 
 /// A reason why a request without a session is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -88,7 +96,7 @@ impl<'a> PostedRequest<'a> {
         if member == "name" && self.outline.is_usual() {
             return Ok(self.name());
         }
-        let value = sole(self.request.params.as_ref(), member, NAME)?;
+        let value = sole(self.request.params.as_ref(), member, headers::NAME)?;
         let text = value.as_ref().and_then(RawJson::as_text);
         Ok(text.map(|text| Cow::Owned(text.into_owned())))
     }
@@ -108,10 +116,10 @@ pub(super) fn check(headers: &HeaderMap, posted: &PostedRequest<'_>) -> Result<(
     {
         return Err(Disagreement::LogLevel);
     }
-    check_value(headers, METHOD, Some(&request.method))?;
+    check_value(headers, &METHOD, Some(&request.method))?;
     if let Some(member) = name_member(&request.method) {
         let name = posted.sole_text(member)?;
-        check_value(headers, NAME, name.as_deref())?;
+        check_value(headers, &NAME, name.as_deref())?;
     }
     Ok(())
 }
@@ -127,7 +135,7 @@ pub(super) fn check_parameters(
     for parameter in marked {
         let arguments = sole(params, "arguments", &parameter.header)?
             .unwrap_or_else(|| ObjectText::new().finish());
-        let given = only(headers, &parameter.header)?;
+        let given = only(&headers.get_all(&parameter.header), &parameter.header)?;
         if !parameter.agrees(given, &arguments) {
             return Err(match given {
                 Some(_) => Disagreement::Contradicts(parameter.header),
@@ -140,11 +148,12 @@ pub(super) fn check_parameters(
 
 /// Checks the revision. Members that the body lacks are checked later.
 fn check_version(headers: &HeaderMap, meta: &RequestMeta) -> Result<(), Disagreement> {
-    let named = only(headers, PROTOCOL_VERSION)?
-        .ok_or_else(|| Disagreement::Missing(PROTOCOL_VERSION.to_owned()))?;
+    let name = PROTOCOL_VERSION.as_str();
+    let named = only(&headers.get_all(&PROTOCOL_VERSION), name)?
+        .ok_or_else(|| Disagreement::Missing(name.to_owned()))?;
     let in_body = meta.version().and_then(RawJson::as_text);
     if in_body.is_some_and(|version| version != named) {
-        return Err(Disagreement::Contradicts(PROTOCOL_VERSION.to_owned()));
+        return Err(Disagreement::Contradicts(name.to_owned()));
     }
     if named != MODERN_REVISION {
         return Err(Disagreement::Version(named.to_owned()));
@@ -155,10 +164,11 @@ fn check_version(headers: &HeaderMap, meta: &RequestMeta) -> Result<(), Disagree
 /// Checks that a header has the value of the body. Neither may have a value alone.
 fn check_value(
     headers: &HeaderMap,
-    name: &'static str,
+    header: &HeaderName,
     in_body: Option<&str>,
 ) -> Result<(), Disagreement> {
-    match (only(headers, name)?, in_body) {
+    let name = header.as_str();
+    match (only(&headers.get_all(header), name)?, in_body) {
         (None, None) => Ok(()),
         (None, Some(_)) => Err(Disagreement::Missing(name.to_owned())),
         (Some(given), in_body) => match decode(given) {
@@ -186,8 +196,8 @@ fn sole(
 }
 
 /// Returns the value of a header without the space around it. Duplicates are an error.
-fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Disagreement> {
-    let mut values = headers.get_all(name).iter();
+fn only<'a>(values: &GetAll<'a, HeaderValue>, name: &str) -> Result<Option<&'a str>, Disagreement> {
+    let mut values = values.iter();
     let Some(value) = values.next() else {
         return Ok(None);
     };
