@@ -395,21 +395,15 @@ fn answers_cancels_and_questions_close_requests() {
 
 #[test]
 fn a_session_has_one_line_for_each_change_of_it() {
-    let opening = |id: u32, toolbox: &str| {
-        format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"open_toolbox","arguments":{{"toolbox":"{toolbox}"}}}}}}"#
-        )
+    let request = |id: u32, method: &str, params: String| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}}}}}"#)
     };
-    let level = |id: u32| {
-        format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"logging/setLevel","params":{{"level":"error"}}}}"#
-        )
+    let opening = |id, toolbox| {
+        let call = format!(r#""name":"open_toolbox","arguments":{{"toolbox":"{toolbox}"}}"#);
+        request(id, "tools/call", call)
     };
-    let about = |method: &str, uri: &str| {
-        format!(
-            r#"{{"jsonrpc":"2.0","id":0,"method":"resources/{method}","params":{{"uri":"{uri}"}}}}"#
-        )
-    };
+    let level = |id| request(id, "logging/setLevel", r#""level":"error""#.to_owned());
+    let about = |method, uri| request(0, method, format!(r#""uri":"{uri}""#));
     let answer = |id: u32| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
     let again = |line: String| vec![line; 3];
     let requests: Vec<String> = [
@@ -417,9 +411,9 @@ fn a_session_has_one_line_for_each_change_of_it() {
         again(opening(0, "a")),
         again(level(0)),
         again(opening(0, "b")),
-        again(about("subscribe", "x:/a")),
-        again(about("subscribe", "x:/b")),
-        again(about("unsubscribe", "x:/a")),
+        again(about("resources/subscribe", "x:/a")),
+        again(about("resources/subscribe", "x:/b")),
+        again(about("resources/unsubscribe", "x:/a")),
         // The last two have no answer yet; the id is one that was answered before.
         vec![opening(0, "a"), opening(0, "c")],
     ]
@@ -437,7 +431,7 @@ fn a_session_has_one_line_for_each_change_of_it() {
         (INITIALIZE.to_owned(), true),
         (level(0), true),
         (opening(0, "b"), true),
-        (about("subscribe", "x:/b"), true),
+        (about("resources/subscribe", "x:/b"), true),
         (opening(0, "a"), false),
         (opening(0, "c"), false),
     ];
