@@ -10,14 +10,15 @@ use std::{
 use bytes::{Bytes, BytesMut};
 use rawjson::RawJson;
 
-use super::{INPUT_AT, JournalFiles, MAX_TAKEN_BYTES, RECORDED_AT, TAKEN_AT};
+use super::{INPUT_AT, JournalFiles, MAX_JOURNAL_BYTES, MAX_TAKEN_BYTES, RECORDED_AT, TAKEN_AT};
 use crate::{
     meta::MetaTool,
     wire::{MAX_FRAME_BYTES, Message, Request, RequestId, Response, id_from_head},
 };
 
-/// Upper bound on a file that is read: twice the requests that may run at once.
-const MAX_REPLAYED_BYTES: usize = 512 * 1024 * 1024;
+/// Upper bound on a file that is read. More than a host writes, which checks the length before each write: without the
+/// end of a file, calls that were answered would be answered again.
+const MAX_REPLAYED_BYTES: usize = 2 * MAX_JOURNAL_BYTES;
 /// The part that is kept of the end of a line that is too long. Its id may be there.
 pub(super) const LINE_END_BYTES: usize = 4 * 1024;
 /// The part of an unfinished line of output that is kept. Our own messages begin with their id.
