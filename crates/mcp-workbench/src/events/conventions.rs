@@ -289,7 +289,7 @@ fn cut(text: &str) -> Cow<'static, str> {
 
 /// Returns an id without the quotes of JSON.
 fn id_text(id: &RequestId) -> Cow<'static, str> {
-    let json = id.as_json();
+    let json = id.to_json();
     cut(&json.as_text().unwrap_or_else(|| json.as_str().into()))
 }
 

@@ -188,7 +188,7 @@ impl AttachedClient {
         let output = self.connection.output();
         self.connection.questions().resume();
         for (id, _) in &replay.questions {
-            let params = ObjectText::new().raw("requestId", id.as_json()).finish();
+            let params = ObjectText::new().raw("requestId", &id.to_json()).finish();
             output.send(wire::notification("notifications/cancelled", Some(&params)));
         }
         let mut unhandled = Vec::new();

@@ -296,7 +296,7 @@ impl Subscription {
         let meta = meta
             .filter(|meta| meta.kind() == Kind::Object)
             .unwrap_or_else(|| ObjectText::new().finish());
-        meta.with_member(SUBSCRIPTION_ID, self.id.as_json())
+        meta.with_member(SUBSCRIPTION_ID, &self.id.to_json())
     }
 }
 

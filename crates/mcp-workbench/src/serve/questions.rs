@@ -108,7 +108,7 @@ impl Questions {
         }
         match self
             .replica
-            .place(SealPurpose::Question, &id.as_json().as_text()?)?
+            .place(SealPurpose::Question, &id.to_json().as_text()?)?
         {
             HandleOwner::Here(number) => Some(number),
             HandleOwner::Elsewhere(_) => None,
@@ -144,7 +144,7 @@ impl Drop for Withdraw {
     fn drop(&mut self) {
         if self.questions.open().remove(&self.number).is_some() {
             let params = ObjectText::new()
-                .raw("requestId", self.id.as_json())
+                .raw("requestId", &self.id.to_json())
                 .finish();
             self.output
                 .send(wire::notification("notifications/cancelled", Some(&params)));

@@ -96,7 +96,7 @@ impl<'a> Outgoing<'a> {
     pub(super) fn write_to(self, text: &mut Vec<u8>) -> Option<Bytes> {
         match self {
             Self::Result { id, lead, result } => {
-                begin(text, id.as_json().as_bytes(), RESULT);
+                begin(text, id.as_bytes(), RESULT);
                 text.extend_from_slice(lead);
                 splice(text, result)
             }
@@ -113,7 +113,7 @@ impl<'a> Outgoing<'a> {
         USUAL_BYTES
             + match self {
                 Self::Result { id, lead, result } => {
-                    id.as_json().as_bytes().len() + lead.len() + copied(result)
+                    id.as_bytes().len() + lead.len() + copied(result)
                 }
                 Self::Request { method, params, .. } => method.len() + params.copied(),
                 Self::Frame(frame) => frame.head.len(),
@@ -164,7 +164,7 @@ impl Frame {
         let rest = self
             .head
             .strip_prefix(BEGINNING)?
-            .strip_prefix(id.as_json().as_bytes().as_ref())?;
+            .strip_prefix(id.as_bytes())?;
         let is_answer = rest.starts_with(RESULT) || rest.starts_with(ERROR);
         is_answer.then_some(id)
     }
@@ -223,7 +223,7 @@ pub fn error(id: Option<&RequestId>, code: i64, message: &str) -> Frame {
         .member("code", &code)
         .member("message", message)
         .finish();
-    let id: &[u8] = id.map_or(b"null", |id| id.as_json().as_bytes());
+    let id: &[u8] = id.map_or(b"null", RequestId::as_bytes);
     Frame {
         error_code: Some(code),
         ..Frame::spliced(head(id, ERROR, &error), &error)
@@ -232,7 +232,7 @@ pub fn error(id: Option<&RequestId>, code: i64, message: &str) -> Frame {
 
 /// Returns a refusal with the error of a server, as it was sent.
 pub(crate) fn error_as_sent(id: &RequestId, error: &RawJson) -> Frame {
-    let head = head(id.as_json().as_bytes(), ERROR, error);
+    let head = head(id.as_bytes(), ERROR, error);
     let code = error.member("code");
     Frame {
         // A server may send anything as its code. One that is not a number is relayed, but selects no HTTP status.
@@ -248,8 +248,8 @@ pub fn request<'a>(id: u64, method: &'a str, params: impl Into<Params<'a>>) -> F
 
 /// Returns a request under an id that is not a number.
 pub(crate) fn named_request(id: &RequestId, method: &str, params: &RawJson) -> Frame {
-    let mut head = Vec::with_capacity(USUAL_BYTES + id.as_json().as_bytes().len());
-    begin(&mut head, id.as_json().as_bytes(), br#","method":"#);
+    let mut head = Vec::with_capacity(USUAL_BYTES + id.as_bytes().len());
+    begin(&mut head, id.as_bytes(), br#","method":"#);
     write_string(&mut head, method);
     head.extend_from_slice(br#","params":"#);
     Frame::spliced(head, params)

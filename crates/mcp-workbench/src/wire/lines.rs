@@ -247,7 +247,7 @@ impl LineFramer {
     fn without_frills(&self, line: &[u8]) -> Range<usize> {
         let mark = self.at_start && line.starts_with(BYTE_ORDER_MARK);
         let start = if mark { BYTE_ORDER_MARK.len() } else { 0 };
-        start..line.len() - usize::from(line.ends_with(b"\r"))
+        start..line.len() - usize::from(line.last() == Some(&b'\r'))
     }
 
     /// Returns true if the first bytes of the buffer, all of one line, exceed the limit.

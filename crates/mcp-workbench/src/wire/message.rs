@@ -54,23 +54,73 @@ pub enum Answer {
 
 /// A string or number, exactly as its sender wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RequestId(RawJson);
+pub struct RequestId(IdText);
+
+/// The longest id that is stored in place: a quoted UUID.
+const MAX_SHORT_ID: usize = 38;
+
+/// The text of an id. A short one is a copy: a span would keep the whole message in memory for as long as the request
+/// runs, and costs more than these few bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum IdText {
+    /// The bytes beyond `length` are zero, so that equal ids are equal values.
+    Short {
+        length: u8,
+        text: [u8; MAX_SHORT_ID],
+    },
+    Long(RawJson),
+}
+
+impl IdText {
+    fn short(id: &[u8]) -> Option<Self> {
+        let mut text = [0; MAX_SHORT_ID];
+        text.get_mut(..id.len())?.copy_from_slice(id);
+        let length = u8::try_from(id.len()).ok()?;
+        Some(Self::Short { length, text })
+    }
+}
 
 impl RequestId {
     /// Takes a value as an id, if it may be one.
     pub fn from_json(value: RawJson) -> Option<Self> {
-        matches!(value.kind(), Kind::String | Kind::Number).then_some(Self(value))
+        if !matches!(value.kind(), Kind::String | Kind::Number) {
+            return None;
+        }
+        Some(Self(match IdText::short(value.as_bytes()) {
+            Some(short) => short,
+            None => IdText::Long(value),
+        }))
+    }
+
+    /// Takes a value in a checked frame as an id, if it may be one.
+    fn in_frame(frame: &Bytes, span: Span) -> Option<Self> {
+        let is_id = matches!(frame[span.start], b'"' | b'-' | b'0'..=b'9');
+        is_id.then(|| {
+            let short = IdText::short(&frame[span.clone()]);
+            Self(short.unwrap_or_else(|| IdText::Long(RawJson::trusted(frame.slice(span)))))
+        })
+    }
+
+    /// The id as a JSON value.
+    pub fn to_json(&self) -> RawJson {
+        match &self.0 {
+            IdText::Short { .. } => RawJson::trusted(Bytes::copy_from_slice(self.as_bytes())),
+            IdText::Long(json) => json.clone(),
+        }
     }
 
     /// The id as JSON text.
-    pub fn as_json(&self) -> &RawJson {
-        &self.0
+    pub fn as_bytes(&self) -> &[u8] {
+        match &self.0 {
+            IdText::Short { length, text } => &text[..usize::from(*length)],
+            IdText::Long(json) => json.as_bytes(),
+        }
     }
 
     /// Returns the id as a number, if it is written as one of our ids.
     pub fn as_u64(&self) -> Option<u64> {
         let mut number = 0_u64;
-        for byte in self.0.as_bytes().as_ref() {
+        for byte in self.as_bytes() {
             // A quote, a sign, a point or an exponent wraps to more than 9. Our ids have none of them.
             let digit = byte.wrapping_sub(b'0');
             if digit > 9 {
@@ -297,7 +347,8 @@ impl Envelope {
     pub(super) fn into_message(self, frame: &Bytes) -> Result<Message, InvalidMessage> {
         // The scan has checked the whole frame, so its parts are valid.
         let value = |span: Span| RawJson::trusted(frame.slice(span));
-        let id = self.get(Slot::Id).map(value).and_then(RequestId::from_json);
+        let id = self.get(Slot::Id);
+        let id = id.and_then(|span| RequestId::in_frame(frame, span));
         if let Err(fault) = self.check(frame, id.as_ref()) {
             return Err(InvalidMessage { id, fault });
         }

@@ -121,7 +121,7 @@ mod tests {
             (r#"{"id":null,"x":1}"#, None, None),
         ];
         for (text, head, tail) in cases {
-            let name = |id: Option<super::RequestId>| id.map(|id| id.as_json().as_str().to_owned());
+            let name = |id: Option<super::RequestId>| id.map(|id| id.to_json().as_str().to_owned());
             assert_eq!(
                 name(id_from_head(text.as_bytes())).as_deref(),
                 head,

@@ -297,7 +297,7 @@ impl LostAnswer {
     fn new(id: &RequestId, answer: Frame) -> Self {
         Self {
             event: lone_event(answer),
-            answered: [br#""id":"#, id.as_json().as_bytes().as_ref(), br#",""#].concat(),
+            answered: [br#""id":"#, id.as_bytes(), br#",""#].concat(),
         }
     }
 }

@@ -114,8 +114,8 @@ pub(super) fn asked_elsewhere(replica: &Replica, answer: &Answer) -> Option<Else
     if !replica.has_others() {
         return None;
     }
-    let id = answer.id.as_ref()?.as_json();
-    elsewhere(replica, SealPurpose::Question, id)
+    let id = answer.id.as_ref()?.to_json();
+    elsewhere(replica, SealPurpose::Question, &id)
 }
 
 fn elsewhere(replica: &Replica, purpose: SealPurpose, handle: &RawJson) -> Option<Elsewhere> {
@@ -127,7 +127,7 @@ fn elsewhere(replica: &Replica, purpose: SealPurpose, handle: &RawJson) -> Optio
 
 /// Returns the words about a request in the ids of its events.
 pub(super) fn about(request: &Request) -> String {
-    format!("{} {}", request.method, request.id.as_json().as_str())
+    format!("{} {}", request.method, request.id.to_json().as_str())
 }
 
 fn parse_about(about: &str) -> Option<(&str, RequestId)> {

@@ -298,8 +298,9 @@ impl Replay {
         let answered = self.session.iter().filter(|it| it.is_answered);
         for id in answered.map(|it| &it.id).chain(&self.refused) {
             // Only the id of an answer counts when a journal is read, so the rest is not stored.
-            let head = format!("{{\"id\":{},\n", id.as_json().as_str());
-            output.extend_from_slice(head.as_bytes());
+            output.extend_from_slice(br#"{"id":"#);
+            output.extend_from_slice(id.as_bytes());
+            output.extend_from_slice(b",\n");
         }
         for (_, question) in &self.questions {
             output.extend_from_slice(question);
@@ -346,9 +347,13 @@ impl Answered {
 
 /// Returns whether a line for the client is a question of the workbench with this id.
 fn is_question(line: &[u8], id: &RequestId) -> bool {
-    let id = id.as_json().as_str();
-    let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":");
-    line.starts_with(head.as_bytes())
+    let head = [
+        br#"{"jsonrpc":"2.0","id":"#,
+        id.as_bytes(),
+        br#","method":"#,
+    ]
+    .concat();
+    line.starts_with(&head)
 }
 
 /// Returns the toolbox that a call of `open_toolbox` opens.

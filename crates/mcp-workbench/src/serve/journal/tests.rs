@@ -121,7 +121,7 @@ impl Client {
 
 fn open_ids(replay: &Replay) -> Vec<String> {
     let requests = replay.open.iter().flat_map(|it| &it.requests);
-    let ids = requests.map(|it| it.id.as_json().as_str().to_owned());
+    let ids = requests.map(|it| it.id.to_json().as_str().to_owned());
     ids.collect()
 }
 

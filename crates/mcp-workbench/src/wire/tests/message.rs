@@ -224,7 +224,7 @@ fn an_id_is_a_string_or_a_number_exactly_as_written() {
     ];
     for (text, number) in accepted {
         let found = id(text);
-        assert_eq!((found.as_json().as_str(), found.as_u64()), (text, number));
+        assert_eq!((found.to_json().as_str(), found.as_u64()), (text, number));
     }
     for text in ["null", "true", "{}", "[]"] {
         assert_eq!(RequestId::from_json(raw(text)), None, "{text}");

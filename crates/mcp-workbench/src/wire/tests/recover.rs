@@ -40,7 +40,7 @@ proptest! {
         let text = [key.as_bytes(), &text, br#","id":"\t"}"#].concat();
         let found = [id_from_head(&text), id_from_tail(&text), recover_id(&text)];
         for id in found.into_iter().flatten() {
-            let json = serde_json::from_slice::<IgnoredAny>(id.as_json().as_bytes());
+            let json = serde_json::from_slice::<IgnoredAny>(id.as_bytes());
             prop_assert!(json.is_ok(), "{:?}", id);
         }
     }
