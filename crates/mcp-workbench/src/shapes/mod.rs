@@ -39,7 +39,7 @@ const TYPESCRIPT_CHARACTERS: usize = 1500;
 const FEWEST_RESULTS: u64 = 2;
 /// The most calls of a tool that are passed over between two that are read.
 const MAX_PASSED_OVER: u32 = 255;
-/// The calls that are passed over while a result waits to be read.
+/// The calls that are passed over while the result of one is expected, or waits to be read.
 const PASSED_OVER_MEANWHILE: u32 = 31;
 
 /// The shapes of the tools of one server.
@@ -95,6 +95,9 @@ impl ToolShape {
             seen.pass_over.store(left - 1, Ordering::Relaxed);
             return None;
         }
+        // Set here and not when the result arrives, so that of many calls in flight one is read.
+        seen.pass_over
+            .store(PASSED_OVER_MEANWHILE, Ordering::Relaxed);
         Some(Arc::clone(seen))
     }
 
@@ -125,9 +128,6 @@ impl SeenShape {
         if result.as_bytes().len() > MAX_RESULT_BYTES {
             return;
         }
-        // One result waits at a time. Meanwhile the calls of the tool are passed over.
-        self.pass_over
-            .store(PASSED_OVER_MEANWHILE, Ordering::Relaxed);
         *lock(&self.sample) = Some(result.clone());
         self.has_samples.store(true, Ordering::Relaxed);
     }

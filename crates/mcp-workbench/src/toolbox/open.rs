@@ -32,8 +32,9 @@ pub(crate) struct Toolbox {
     /// Replaced as a whole when the configuration changes.
     contents: watch::Sender<Arc<Contents>>,
     opened: Mutex<Option<Arc<Opened>>>,
-    /// Set once a search has found tools in it, which counts as opening it.
-    has_search_hits: AtomicBool,
+    /// Set once its tools can be used: it was opened, or a search has found some of them. Every call asks for that, and must
+    /// not take a lock.
+    is_usable: AtomicBool,
     /// The number of callers that are opening it right now.
     opening: watch::Sender<usize>,
 }
@@ -53,7 +54,7 @@ impl Toolbox {
             contents: watch::channel(Arc::new(Contents::new(config, Arc::clone(&pool)))).0,
             pool,
             opened: Mutex::new(None),
-            has_search_hits: AtomicBool::new(false),
+            is_usable: AtomicBool::new(false),
             opening: watch::channel(0).0,
         }
     }
@@ -100,6 +101,7 @@ impl Toolbox {
         let closed = Contents::new(config, Arc::clone(&self.pool));
         self.contents.send_replace(Arc::new(closed));
         *self.last_opened() = None;
+        self.is_usable.store(false, Ordering::Relaxed);
     }
 
     /// Returns whether the configuration has changed since the last open.
@@ -138,12 +140,12 @@ impl Toolbox {
 
     /// Records that a search has found tools in it, so that they can be used.
     pub(crate) fn mark_found(&self) {
-        self.has_search_hits.store(true, Ordering::Relaxed);
+        self.is_usable.store(true, Ordering::Relaxed);
     }
 
     /// Returns whether its tools can be used: it was opened, or a search has found some of them.
     pub(crate) fn is_usable(&self) -> bool {
-        self.has_search_hits.load(Ordering::Relaxed) || self.last_opened().is_some()
+        self.is_usable.load(Ordering::Relaxed)
     }
 
     /// Returns whether its tools can be used, after waiting for an open that is in progress.
@@ -227,6 +229,7 @@ impl Toolbox {
 
     fn set_opened(&self, opened: &Arc<Opened>) {
         *self.last_opened() = Some(Arc::clone(opened));
+        self.is_usable.store(true, Ordering::Relaxed);
     }
 }
 

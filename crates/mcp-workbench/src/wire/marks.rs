@@ -161,8 +161,12 @@ impl ResultMarks {
         let (before, after) = (&bytes[..mark.start as usize], mark.end as usize);
         let rest = after + blanks(&bytes[after..]);
         if bytes.get(rest) == Some(&b',') {
-            let rest = rest + 1;
-            return Spliced::joined(before, bytes.slice(rest..));
+            let rest = bytes.slice(rest + 1..);
+            // Most servers write it first, and then nothing in front of it has to be copied.
+            return match before {
+                b"{" => Spliced::new(b"{", rest),
+                _ => Spliced::joined(before, rest),
+            };
         }
         // The last member: the comma in front of it goes, if there is one.
         let kept = before.trim_ascii_end();
