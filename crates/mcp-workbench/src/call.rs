@@ -212,12 +212,13 @@ pub(crate) trait ClientHandle: Send + Sync {
         None
     }
 
-    /// Returns the capabilities that the client declared.
-    fn capabilities(&self) -> ClientCapabilities;
+    /// Returns what the client declares about itself to servers.
+    fn declaration(&self) -> Arc<Declaration>;
 
-    /// Returns the lowest level of log messages that the client wants, for servers that need it in every request;
-    /// `None` if it wants none.
-    fn log_level(&self) -> Option<&'static str>;
+    /// Returns the capabilities that the client declared.
+    fn capabilities(&self) -> ClientCapabilities {
+        self.declaration().capabilities.clone()
+    }
 
     /// Returns the client's progress token, if it wants progress notifications.
     fn progress_token(&self) -> Option<RawJson>;
@@ -431,6 +432,15 @@ impl Question {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ClientCapabilities {
     declared: Option<RawJson>,
+}
+
+/// The part of a client's description of itself that modern servers get with every request. It is shared, because it
+/// hardly ever changes from one request to the next.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Declaration {
+    pub capabilities: ClientCapabilities,
+    /// The lowest level of log messages that the client wants; `None` if it wants none.
+    pub log_level: Option<&'static str>,
 }
 
 /// Identifies the extensions and experimental capabilities that a client declares.

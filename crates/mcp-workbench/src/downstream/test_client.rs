@@ -8,7 +8,7 @@ use rawjson::RawJson;
 use crate::{
     call::{
         AnswerFuture, Call, CallContext, CallReports, CallRequest, ClientCapabilities,
-        ClientHandle, ClientId, Owner, Principal, Question, Recipient, RoomFuture,
+        ClientHandle, ClientId, Declaration, Owner, Principal, Question, Recipient, RoomFuture,
     },
     era::Era,
     wire::{Answer, Frame},
@@ -96,16 +96,15 @@ impl ClientHandle for TestClient {
         self.era
     }
 
-    fn log_level(&self) -> Option<&'static str> {
-        self.log_level
-    }
-
     fn progress_token(&self) -> Option<RawJson> {
         self.progress_token.map(json)
     }
 
-    fn capabilities(&self) -> ClientCapabilities {
-        ClientCapabilities::of(Some(json(self.capabilities)))
+    fn declaration(&self) -> Arc<Declaration> {
+        Arc::new(Declaration {
+            capabilities: ClientCapabilities::of(Some(json(self.capabilities))),
+            log_level: self.log_level,
+        })
     }
 
     fn recipient(&self) -> Recipient {

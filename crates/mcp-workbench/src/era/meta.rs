@@ -124,9 +124,13 @@ impl RequestMeta {
             return None;
         }
         let get = |member| outline.get(params, member);
+        let read = || get(Outlined::Meta).map(|meta| Self::read(&meta));
+        if outline.has_expected_meta() {
+            return read();
+        }
         // There are more unknown members than an outline has room for.
         let Ok(relayed) = outline.other_meta(params) else {
-            return get(Outlined::Meta).map(|meta| Self::read(&meta));
+            return read();
         };
         Some(Self {
             version: get(Outlined::Version),
@@ -141,7 +145,7 @@ impl RequestMeta {
 
     /// Returns whether a request is a modern one, without reading its `_meta` if it has an outline.
     pub(crate) fn makes_modern(params: Option<&RawJson>, outline: &CallOutline) -> bool {
-        if outline.is_usual() {
+        if outline.is_usual() && !outline.has_expected_meta() {
             // Any one of them: a request that lacks the others is a modern one with a mistake, and gets the error for
             // that.
             return [
@@ -158,7 +162,7 @@ impl RequestMeta {
 
     /// Returns the capabilities that a request declares, without reading its `_meta` if it has an outline.
     pub(crate) fn declared(params: Option<&RawJson>, outline: &CallOutline) -> Option<RawJson> {
-        if outline.is_usual() {
+        if outline.is_usual() && !outline.has_expected_meta() {
             return outline.get(params?, Outlined::Capabilities);
         }
         Self::of_request(params, outline)?.capabilities

@@ -116,11 +116,11 @@ impl UsedTool<'_> {
 }
 
 impl<'a> UseToolParams<'a> {
-    /// Reads the parameters; `call` are those of `tools/call`, with their outline. A failure is a result that a model can
-    /// read.
+    /// Reads the parameters; `call` are those of `tools/call`, with their outline, and `parameters` returns the arguments
+    /// in them. A failure is a result that a model can read.
     pub(crate) fn read(
-        parameters: &'a RawJson,
         call: Option<(&'a RawJson, &CallOutline)>,
+        parameters: impl FnOnce() -> RawJson,
         workbench: &Workbench,
     ) -> Result<Self, RawJson> {
         // The usual form first: it was outlined with the message, and needs no values.
@@ -131,7 +131,7 @@ impl<'a> UseToolParams<'a> {
                     Selecting::On => &[TOOL, ARGUMENTS, SELECT],
                     Selecting::Off => &[TOOL, ARGUMENTS],
                 };
-                Self::read_any(parameters, keys).map_err(|failure| failure.to_result())
+                Self::read_any(&parameters(), keys).map_err(|failure| failure.to_result())
             }
         }
     }
@@ -141,17 +141,25 @@ impl<'a> UseToolParams<'a> {
         if outline.has_others(Level::Arguments) || outline.has_others(Level::Tool) {
             return None;
         }
-        let name = |member| {
-            let text = outline.text(params, member)?;
-            // A name that starts with white space may be nothing but white space, which the general path checks.
-            (!text.is_empty() && !text.starts_with(char::is_whitespace))
-                .then_some(Cow::Borrowed(text))
-        };
+        let parts = [
+            Outlined::UsedToolbox,
+            Outlined::UsedServer,
+            Outlined::UsedName,
+        ];
+        let names = outline.texts_in(params, Outlined::UsedTool, parts)?;
+        // A name that starts with white space may be nothing but white space, which the general path checks.
+        if names
+            .iter()
+            .any(|name| name.is_empty() || name.starts_with(char::is_whitespace))
+        {
+            return None;
+        }
+        let [toolbox, server, tool] = names.map(Cow::Borrowed);
         Some(Self {
             tool: UsedTool {
-                toolbox: name(Outlined::UsedToolbox)?,
-                server: name(Outlined::UsedServer)?,
-                tool: name(Outlined::UsedName)?,
+                toolbox,
+                server,
+                tool,
             },
             arguments: match outline.get(params, Outlined::UsedArguments) {
                 Some(arguments) if arguments.kind() == Kind::Object => arguments,
@@ -163,7 +171,7 @@ impl<'a> UseToolParams<'a> {
     }
 
     /// Reads any parameters with these keys; problems are in the order in which they are reported.
-    fn read_any(parameters: &'a RawJson, keys: &[Key]) -> Result<Self, Failure> {
+    fn read_any(parameters: &RawJson, keys: &[Key]) -> Result<Self, Failure> {
         let mut unrecognized = Vec::new();
         let mut problems = Vec::new();
         let outer = ParameterReader::read(parameters, "", keys, old_form, &mut unrecognized);

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use rawjson::RawJson;
 
 use crate::{
-    call::{
-        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, Principal, Question, RoomFuture,
-    },
+    call::{AnswerFuture, ClientHandle, ClientId, Declaration, Principal, Question, RoomFuture},
     era::Era,
     wire::Frame,
 };
@@ -29,12 +27,8 @@ impl ClientHandle for Nobody {
         Era::Modern
     }
 
-    fn capabilities(&self) -> ClientCapabilities {
-        ClientCapabilities::default()
-    }
-
-    fn log_level(&self) -> Option<&'static str> {
-        None
+    fn declaration(&self) -> Arc<Declaration> {
+        Arc::default()
     }
 
     fn progress_token(&self) -> Option<RawJson> {

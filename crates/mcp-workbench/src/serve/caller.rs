@@ -9,16 +9,13 @@ use super::{
 };
 use crate::{
     call::{
-        AnswerFuture, Carrier, ClientCapabilities, ClientHandle, ClientId, ClientIdentity,
-        Principal, Question, Recipient, RoomFuture,
+        AnswerFuture, Carrier, ClientHandle, ClientId, ClientIdentity, Declaration, Principal,
+        Question, Recipient, RoomFuture,
     },
     era::Era,
     trace::CallSpan,
     wire::{self, Frame},
 };
-
-/// The level of log messages that servers are asked for if the client has not set one.
-const DEFAULT_LOG_LEVEL: LogLevel = LogLevel::Info;
 
 /// A client, and the stream on which one of its requests is answered.
 pub(super) struct Caller {
@@ -95,11 +92,6 @@ impl ClientHandle for Caller {
         self.span.as_deref().cloned()
     }
 
-    fn log_level(&self) -> Option<&'static str> {
-        let level = self.connection.chosen_log_level();
-        Some(level.unwrap_or(DEFAULT_LOG_LEVEL).name())
-    }
-
     fn recipient(&self) -> Recipient {
         self.connection.recipient()
     }
@@ -108,8 +100,8 @@ impl ClientHandle for Caller {
         self.progress_token.clone()
     }
 
-    fn capabilities(&self) -> ClientCapabilities {
-        self.connection.capabilities()
+    fn declaration(&self) -> Arc<Declaration> {
+        self.connection.declaration()
     }
 
     fn notify(&self, frame: Frame) {

@@ -11,7 +11,9 @@ use super::{
     batch::ReplyPlace,
     connection::{Connection, ReplyFuture, too_many},
     in_flight::{RunningKey, Runs},
+    known_client::KnownMeta,
     methods::{Reply, Requester},
+    modern::ModernClient,
     operations,
 };
 use crate::{
@@ -34,35 +36,58 @@ const RUN_GONE: &str = "requestState: unknown, already used or expired. The scri
 pub(super) struct CallParams<'a> {
     all: &'a RawJson,
     name: Cow<'a, str>,
+    /// The arguments, if there is no outline.
     arguments: Option<RawJson>,
     /// True if there are members that not every call has.
     has_others: bool,
-    pub(super) meta: Option<Box<RequestMeta>>,
+    pub(super) meta: CallMeta,
     /// The client's responses to the questions of an `input_required` result.
     pub(super) retry: Option<Box<Retry>>,
-    outline: Option<&'a CallOutline>,
+    outline: Option<&'a CallOutline<'a>>,
+}
+
+/// The `_meta` of a call.
+pub(super) enum CallMeta {
+    None,
+    Read(Box<RequestMeta>),
+    /// The text of an earlier call, which describes this client and nothing else.
+    Known(Arc<ModernClient>),
+}
+
+impl From<Option<RequestMeta>> for CallMeta {
+    fn from(meta: Option<RequestMeta>) -> Self {
+        meta.map_or(Self::None, |meta| Self::Read(Box::new(meta)))
+    }
 }
 
 impl<'a> CallParams<'a> {
-    /// Parses the parameters. The error names the invalid one.
+    /// Parses the parameters. The error names the invalid one. `known` is the `_meta` that the outline expects.
     pub(super) fn read(
         params: Option<&'a RawJson>,
-        outline: &'a CallOutline,
+        outline: &'a CallOutline<'a>,
+        known: Option<&KnownMeta>,
     ) -> Result<Self, &'static str> {
         let params = params.ok_or("params: Expected object")?;
-        match Self::read_outlined(params, outline) {
+        match Self::read_outlined(params, outline, known) {
             Some(read) => Ok(read),
             None => Self::read_any(params),
         }
     }
 
     /// Reads parameters as they are almost always written.
-    fn read_outlined(params: &'a RawJson, outline: &'a CallOutline) -> Option<Self> {
+    fn read_outlined(
+        params: &'a RawJson,
+        outline: &'a CallOutline<'a>,
+        known: Option<&KnownMeta>,
+    ) -> Option<Self> {
         if !outline.is_usual() {
             return None;
         }
         let get = |member| outline.get(params, member);
-        let meta = RequestMeta::of_call(params, outline).map(Box::new);
+        let meta = match known.filter(|_| outline.has_expected_meta()) {
+            Some(known) => CallMeta::Known(Arc::clone(&known.client)),
+            None => RequestMeta::of_call(params, outline).into(),
+        };
         let retry = Retry {
             responses: get(Outlined::InputResponses),
             state: get(Outlined::RequestState),
@@ -70,7 +95,7 @@ impl<'a> CallParams<'a> {
         Some(Self {
             all: params,
             name: Cow::Borrowed(outline.text(params, Outlined::Name)?),
-            arguments: get(Outlined::Arguments),
+            arguments: None,
             has_others: outline.has_others(Level::Params),
             meta,
             retry: boxed(retry),
@@ -105,10 +130,17 @@ impl<'a> CallParams<'a> {
             name: name.into(),
             arguments,
             has_others,
-            meta: meta.map(|meta| Box::new(RequestMeta::read(&meta))),
+            meta: meta.map(|meta| RequestMeta::read(&meta)).into(),
             retry: boxed(retry),
             outline: None,
         })
+    }
+}
+
+impl CallParams<'_> {
+    /// Returns the text of `_meta`.
+    pub(super) fn meta_text(&self) -> Option<RawJson> {
+        self.outline?.get(self.all, Outlined::Meta)
     }
 }
 
@@ -207,10 +239,23 @@ pub(super) fn begin(
         retry: _,
         outline,
     } = params;
+    let has_arguments = match outline {
+        Some(outline) => outline.has(Outlined::Arguments),
+        None => arguments.is_some(),
+    };
     // Native mode passes the parameters on as the client wrote them, even without arguments.
-    let passed_on = (has_others || arguments.is_none()).then_some(all);
-    let arguments = arguments.unwrap_or_else(|| ObjectText::new().finish());
-    let context = requester.into_context(meta.map(|meta| *meta));
+    let passed_on = (has_others || !has_arguments).then_some(all);
+    // `use_tool` almost never needs them as a value: its outline has their members.
+    let arguments = || {
+        let outlined = || outline?.get(all, Outlined::Arguments);
+        let arguments = arguments.or_else(outlined);
+        arguments.unwrap_or_else(|| ObjectText::new().finish())
+    };
+    let context = requester.into_context(match meta {
+        CallMeta::Read(meta) => Some(*meta),
+        // An exchange with a modern client has the rest of a known text.
+        CallMeta::None | CallMeta::Known(_) => None,
+    });
     let request = ClientRequest { id, params: all };
     let start = |context, mode, names, arguments, select| {
         Begun::Call(workbench.start_call(ToolCall {
@@ -238,13 +283,13 @@ pub(super) fn begin(
             server,
             tool,
         };
-        return start(context, Mode::Native, names, arguments, Select::Whole);
+        return start(context, Mode::Native, names, arguments(), Select::Whole);
     }
     // Meta-tools first: no server can take their names.
     match MetaTool::named(&name).filter(|tool| workbench.has(*tool)) {
         Some(MetaTool::UseTool) => {
             let outlined = outline.map(|outline| (all, outline));
-            match UseToolParams::read(&arguments, outlined, workbench) {
+            match UseToolParams::read(outlined, arguments, workbench) {
                 Ok(UseToolParams {
                     tool,
                     arguments,
@@ -262,17 +307,23 @@ pub(super) fn begin(
         }
         Some(tool) => {
             let observed = observe(workbench, request, &name, &context);
-            begin_meta_tool(tool, arguments, context, observed)
+            begin_meta_tool(tool, arguments(), context, observed)
         }
         None => match workbench.named(&name, &*context.client) {
             NamedTool::Registered(tool) => {
                 let names = ToolNames::from(&tool);
-                start(context, Mode::Registered, names, arguments, Select::Default)
+                start(
+                    context,
+                    Mode::Registered,
+                    names,
+                    arguments(),
+                    Select::Default,
+                )
             }
             // An interface needs the whole result: filters are made for models.
             NamedTool::Own(tool) => {
                 let names = ToolNames::from(&tool);
-                start(context, Mode::Registered, names, arguments, Select::Whole)
+                start(context, Mode::Registered, names, arguments(), Select::Whole)
             }
             NamedTool::Shared(servers) => {
                 unknown(&context, Reply::invalid_params(ambiguous(&name, &servers)))

@@ -16,7 +16,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     ClientLocation, ServeContext,
     batch::{self, ReplyPlace},
-    calls::{self, CallParams},
+    calls::{self, CallMeta, CallParams},
     in_flight::{InFlight, MAX_REQUESTS, Runs},
     log_level::LogLevel,
     methods::{self, Reply, Requester},
@@ -29,7 +29,10 @@ use super::{
     unreadable::refusal_frame,
 };
 use crate::{
-    call::{Carrier, ClientCapabilities, ClientId, ClientIdentity, Owner, Principal, Recipient},
+    call::{
+        Carrier, ClientCapabilities, ClientId, ClientIdentity, Declaration, Owner, Principal,
+        Recipient,
+    },
     contain::{contain, contain_now},
     era::Era,
     events::{EndedSession, OperationGuard, SessionGuard, Side},
@@ -52,7 +55,9 @@ pub(super) struct Connection {
     /// The principal that the client acts for.
     principal: Principal,
     /// The result of `initialize`, or `None` before it.
-    agreed: Mutex<Option<Arc<Agreed>>>,
+    agreed: Mutex<Option<Agreed>>,
+    /// Set once there is one: every call asks for that, and must not take a lock.
+    is_initialized: AtomicBool,
     /// The lowest level of log messages that the client wants, if it has set one.
     log_level: Mutex<Option<LogLevel>>,
     questions: Arc<Questions>,
@@ -78,9 +83,16 @@ enum Speaker {
 pub(super) struct Agreed {
     /// The revision that is spoken.
     pub(super) revision: Revision,
-    pub(super) capabilities: ClientCapabilities,
+    /// What servers learn about the client.
+    pub(super) declaration: Arc<Declaration>,
     /// The identity that the client reports.
     pub(super) identity: Arc<ClientIdentity>,
+}
+
+impl Agreed {
+    fn set_log_level(&mut self, level: LogLevel) {
+        Arc::make_mut(&mut self.declaration).log_level = Some(level.name());
+    }
 }
 
 pub(super) fn next_client_id() -> ClientId {
@@ -100,6 +112,7 @@ impl Connection {
             id: next_client_id(),
             principal,
             agreed: Mutex::new(None),
+            is_initialized: AtomicBool::new(false),
             log_level: Mutex::default(),
             questions: Arc::new(questions),
             in_flight: InFlight::default(),
@@ -177,11 +190,12 @@ impl Connection {
         self.output.clone()
     }
 
-    pub(super) fn capabilities(&self) -> ClientCapabilities {
-        self.agreed()
-            .map_or_else(ClientCapabilities::default, |agreed| {
-                agreed.capabilities.clone()
-            })
+    /// Returns what the client has declared to servers.
+    pub(super) fn declaration(&self) -> Arc<Declaration> {
+        let agreed = lock(&self.agreed);
+        agreed
+            .as_ref()
+            .map_or_else(Arc::default, |it| Arc::clone(&it.declaration))
     }
 
     /// Returns the identity that the client reports.
@@ -208,17 +222,15 @@ impl Connection {
 
     /// Returns the lowest level of log messages that the client wants.
     pub(super) fn log_level(&self) -> LogLevel {
-        self.chosen_log_level().unwrap_or(LogLevel::Debug)
-    }
-
-    /// Returns the log level, if the client has set one.
-    pub(super) fn chosen_log_level(&self) -> Option<LogLevel> {
-        *lock(&self.log_level)
+        lock(&self.log_level).unwrap_or(LogLevel::Debug)
     }
 
     /// Sets the lowest level of log messages that the client wants.
     pub(super) fn set_log_level(&self, level: LogLevel) {
         *lock(&self.log_level) = Some(level);
+        if let Some(agreed) = &mut *lock(&self.agreed) {
+            agreed.set_log_level(level);
+        }
     }
 
     /// Waits until there is room for another request. Cancel-safe.
@@ -286,7 +298,8 @@ impl Connection {
     }
 
     fn take_frame(self: &Arc<Self>, frame: &Bytes) {
-        let mut outline = CallOutline::default();
+        let known = self.context.known_client.meta();
+        let mut outline = CallOutline::expecting(known.map(|known| &known.text));
         match Message::parse_line(frame, &mut outline) {
             Ok(message) => {
                 let place = ReplyPlace::Line(self.output.for_request());
@@ -324,7 +337,10 @@ impl Connection {
         size: usize,
     ) {
         let mut call = match &*request.method {
-            "tools/call" => CallParams::read(request.params.as_ref(), outline).ok(),
+            "tools/call" => {
+                let known = self.context.known_client.meta();
+                CallParams::read(request.params.as_ref(), outline, known).ok()
+            }
             _ => None,
         };
         let speaker = match &mut call {
@@ -401,21 +417,34 @@ impl Connection {
 
     /// Determines the era of a parsed `tools/call`.
     fn caller_of(&self, call: &mut CallParams<'_>) -> Result<Speaker, Reply> {
-        if let Some(meta) = call.meta.as_mut().filter(|meta| meta.is_modern()) {
-            let said = ModernRequest::new(meta, call.retry.take())?;
-            return Ok(Speaker::Modern(said));
+        let retry = call.retry.take();
+        match &mut call.meta {
+            CallMeta::Known(client) => {
+                let said = ModernRequest::of(Arc::clone(client), None, retry);
+                Ok(Speaker::Modern(said))
+            }
+            CallMeta::Read(meta) if meta.is_modern() => {
+                let said = ModernRequest::new(meta, retry)?;
+                let describes_only = said.progress_token.is_none() && meta.relayed.is_none();
+                if describes_only && let Some(text) = call.meta_text() {
+                    self.context.known_client.remember(&text, &said.client);
+                }
+                Ok(Speaker::Modern(said))
+            }
+            CallMeta::Read(_) | CallMeta::None => {
+                self.check_initialized()?;
+                Ok(Speaker::Legacy)
+            }
         }
-        self.check_initialized()?;
-        Ok(Speaker::Legacy)
     }
 
     fn check_initialized(&self) -> Result<(), Reply> {
-        match self.revision() {
-            Some(_) => Ok(()),
-            None => Err(Reply::invalid_params(
-                "not initialized: send initialize first",
-            )),
+        if self.is_initialized.load(Ordering::Relaxed) {
+            return Ok(());
         }
+        Err(Reply::invalid_params(
+            "not initialized: send initialize first",
+        ))
     }
 
     /// Repeats a request of the session that an earlier host has already answered. The client gets no second answer.
@@ -442,10 +471,14 @@ impl Connection {
         Ok(())
     }
 
-    fn begin(&self, agreed: Agreed) {
+    fn begin(&self, mut agreed: Agreed) {
         // First: a server that starts for the next message gets these capabilities.
-        self.declare(&agreed.capabilities, Era::Legacy);
-        *lock(&self.agreed) = Some(Arc::new(agreed));
+        self.declare(&agreed.declaration.capabilities, Era::Legacy);
+        if let Some(level) = *lock(&self.log_level) {
+            agreed.set_log_level(level);
+        }
+        *lock(&self.agreed) = Some(agreed);
+        self.is_initialized.store(true, Ordering::Relaxed);
         *lock(&self.measured) = Some(self.workbench().observed().begin_session());
     }
 
@@ -494,10 +527,6 @@ impl Connection {
     pub(super) fn revision(&self) -> Option<Revision> {
         let agreed = lock(&self.agreed);
         agreed.as_ref().map(|agreed| agreed.revision)
-    }
-
-    fn agreed(&self) -> Option<Arc<Agreed>> {
-        lock(&self.agreed).clone()
     }
 }
 

@@ -4,7 +4,7 @@
 //! client's next request finds it by its handle.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard, Weak},
     time::{Duration, SystemTime},
 };
 
@@ -19,7 +19,7 @@ use super::{
     in_flight::{RunningKey, Runs},
     log_level::LogLevel,
     methods::Reply,
-    modern::{ModernRequest, to_modern},
+    modern::{ModernClient, ModernRequest, to_modern},
     output::ClientOutput,
     parked::ParkedCalls,
     replica::HandleOwner,
@@ -27,8 +27,8 @@ use super::{
 };
 use crate::{
     call::{
-        AnswerFuture, Carrier, ClientCapabilities, ClientHandle, ClientId, ClientIdentity,
-        Principal, Question, RoomFuture,
+        AnswerFuture, Carrier, ClientHandle, ClientId, ClientIdentity, Declaration, Principal,
+        Question, RoomFuture,
     },
     contain::{contain, contain_now},
     era::{Era, InputRequest, InputRequired, MODERN_REVISION, TASKS_EXTENSION},
@@ -45,6 +45,8 @@ const QUESTION_DELAY: Duration = Duration::from_millis(5);
 const TASK_DELAY: Duration = Duration::from_secs(10);
 
 pub(super) struct Exchange {
+    /// Itself: a server that asks or remembers the client keeps the exchange.
+    this: Weak<Self>,
     id: ClientId,
     pub(super) principal: Principal,
     /// The name that the authorization server has for the user.
@@ -62,8 +64,8 @@ pub(super) struct Exchange {
 struct ExchangeState {
     /// The request that the client waits for; none while the exchange is parked, and at the end.
     attached: Option<Attached>,
-    /// The capabilities that the client declared last; none at the end.
-    capabilities: ClientCapabilities,
+    /// The client as it described itself last; none at the end.
+    client: Option<Arc<ModernClient>>,
     open: Vec<OpenQuestion>,
     /// The number of questions so far, from which their keys are made.
     questions: u64,
@@ -86,9 +88,7 @@ pub(super) struct Attached {
     place: ReplyPlace,
     running: RunningKey,
     request: Request,
-    log_level: Option<LogLevel>,
     progress_token: Option<RawJson>,
-    client_info: Option<RawJson>,
 }
 
 /// A question that is not answered yet.
@@ -112,7 +112,8 @@ impl Attached {
 impl Exchange {
     /// Creates an exchange for a request of a connection.
     pub(super) fn new(connection: &Connection, asks: bool) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
             id: next_client_id(),
             principal: connection.principal(),
             user: connection.user(),
@@ -147,15 +148,13 @@ impl Exchange {
             }
         };
         let mut state = self.state();
-        state.capabilities = std::mem::take(&mut said.capabilities);
+        state.client = Some(Arc::clone(&said.client));
         state.attached = Some(Attached {
             connection: Arc::clone(connection),
             place,
             running,
             request,
-            log_level: said.log_level,
             progress_token: said.progress_token.take(),
-            client_info: said.client_info.take(),
         });
         true
     }
@@ -284,7 +283,7 @@ impl Exchange {
         let mut state = self.state();
         match state.attached.take() {
             Some(attached) => {
-                // Drops what the exchange holds (questions, capabilities), since handles of it may live longer.
+                // Drops what the exchange holds (questions, the client), since handles of it may live longer.
                 *state = ExchangeState::default();
                 drop(state);
                 let method = attached.request.method.clone();
@@ -315,7 +314,7 @@ impl Exchange {
         let mut state = self.state();
         state.is_cancelled = true;
         // From here on servers cannot ask the client anything.
-        state.capabilities = ClientCapabilities::default();
+        state.client = None;
         let open = std::mem::take(&mut state.open);
         let runs = state.runs.take();
         drop(state);
@@ -368,9 +367,20 @@ impl Exchange {
         attached.answer(&Reply::Result(asked.to_result()));
     }
 
-    fn output(&self) -> Option<ClientOutput> {
+    /// Returns the way to the client, if it waits for a request.
+    pub(super) fn output(&self) -> Option<ClientOutput> {
         let state = self.state();
         state.attached.as_ref().map(|it| it.place.output().clone())
+    }
+
+    /// Returns whether the client declared the extension for tasks.
+    pub(super) fn knows_tasks(&self) -> bool {
+        self.capabilities().has_extension(TASKS_EXTENSION)
+    }
+
+    /// Returns a handle that keeps the exchange.
+    fn handle(&self) -> Arc<Self> {
+        self.this.upgrade().expect("called through a handle of it")
     }
 
     fn state(&self) -> MutexGuard<'_, ExchangeState> {
@@ -408,43 +418,28 @@ fn input_requests(open: &[OpenQuestion]) -> Vec<InputRequest> {
     requests.collect()
 }
 
-/// An exchange as servers see it.
-pub(super) struct ModernCaller(pub(super) Arc<Exchange>);
-
-impl ModernCaller {
-    /// Returns whether the client declared the extension for tasks.
-    pub(super) fn knows_tasks(&self) -> bool {
-        self.capabilities().has_extension(TASKS_EXTENSION)
-    }
-
-    /// Returns the way to the client, if it waits for a request.
-    pub(super) fn output(&self) -> Option<ClientOutput> {
-        self.0.output()
-    }
-}
-
-impl ClientHandle for ModernCaller {
+impl ClientHandle for Exchange {
     fn id(&self) -> ClientId {
-        self.0.id
+        self.id
     }
 
     fn principal(&self) -> Principal {
-        self.0.principal
+        self.principal
     }
 
     fn user(&self) -> Option<Arc<str>> {
-        self.0.user.clone()
+        self.user.clone()
     }
 
     fn is_local(&self) -> bool {
-        self.0.location == ClientLocation::Local
+        self.location == ClientLocation::Local
     }
 
     fn identity(&self) -> Arc<ClientIdentity> {
-        let state = self.0.state();
+        let state = self.state();
         let attached = state.attached.as_ref();
         let known = attached.and_then(|it| {
-            let info = it.client_info.as_ref()?;
+            let info = state.client.as_ref()?.info.as_ref()?;
             Some(it.connection.context().known_client.identity(info))
         });
         known.unwrap_or_default()
@@ -455,7 +450,7 @@ impl ClientHandle for ModernCaller {
     }
 
     fn carrier(&self) -> Carrier {
-        self.0.carrier
+        self.carrier
     }
 
     fn revision(&self) -> Option<&'static str> {
@@ -463,39 +458,36 @@ impl ClientHandle for ModernCaller {
     }
 
     fn span(&self) -> Option<CallSpan> {
-        self.0.state().span.as_deref().cloned()
+        self.state().span.as_deref().cloned()
     }
 
-    fn capabilities(&self) -> ClientCapabilities {
-        self.0.state().capabilities.clone()
-    }
-
-    fn log_level(&self) -> Option<&'static str> {
-        let state = self.0.state();
-        state.attached.as_ref()?.log_level.map(LogLevel::name)
+    fn declaration(&self) -> Arc<Declaration> {
+        let state = self.state();
+        let client = state.client.as_ref();
+        client.map_or_else(Arc::default, |client| Arc::clone(&client.declaration))
     }
 
     fn progress_token(&self) -> Option<RawJson> {
-        self.0.state().attached.as_ref()?.progress_token.clone()
+        self.state().attached.as_ref()?.progress_token.clone()
     }
 
     fn notify(&self, frame: Frame) {
         // Sent while the state is locked, so that nothing follows the response.
-        if let Some(attached) = &self.0.state().attached {
+        if let Some(attached) = &self.state().attached {
             attached.place.output().notify(frame);
         }
     }
 
     fn lasting(&self) -> Arc<dyn ClientHandle> {
-        Arc::new(Self(Arc::clone(&self.0)))
+        self.handle()
     }
 
     fn is_full(&self) -> bool {
-        self.0.output().is_some_and(|output| output.holds_up())
+        self.output().is_some_and(|output| output.holds_up())
     }
 
     fn room(&self) -> RoomFuture {
-        let output = self.0.output();
+        let output = self.output();
         Box::pin(async move {
             if let Some(output) = output {
                 output.has_room().await;
@@ -504,27 +496,25 @@ impl ClientHandle for ModernCaller {
     }
 
     fn log(&self, params: &RawJson) {
-        let state = self.0.state();
+        let state = self.state();
         let Some(attached) = &state.attached else {
             return;
         };
         // The modern era has no level for a session: a request that names none wants no messages.
         let level = LogLevel::of_message(params);
-        if attached
-            .log_level
-            .is_some_and(|wanted| level >= Some(wanted))
-        {
+        let wanted = state.client.as_ref().and_then(|client| client.log_level);
+        if wanted.is_some_and(|wanted| level >= Some(wanted)) {
             let message = wire::notification("notifications/message", Some(params));
             attached.place.output().notify(message);
         }
     }
 
     fn can_answer(&self, question: Question) -> bool {
-        self.0.asks && self.capabilities().get(question).is_some()
+        self.asks && self.capabilities().get(question).is_some()
     }
 
     fn ask(&self, question: Question, params: Option<&RawJson>) -> AnswerFuture {
-        let exchange = Arc::clone(&self.0);
+        let exchange = self.handle();
         let (answer, answered) = oneshot::channel();
         let mut state = exchange.state();
         let key = format!("{}-{}", question.capability(), state.questions);

@@ -1,23 +1,53 @@
-//! The identity that the last modern client reported. Modern clients describe themselves in every request, almost
-//! always with the same text, which is therefore read once.
+//! The descriptions that modern clients have sent. They are part of every request and almost always have the same text,
+//! which is therefore read once.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rawjson::RawJson;
 
+use super::modern::ModernClient;
 use crate::{call::ClientIdentity, sync::lock};
 
 /// The longest description that is remembered.
 const MAX_REMEMBERED: usize = 1024;
 
-/// The last description of a client, and its identity.
 #[derive(Default)]
-pub(super) struct KnownClient(Mutex<Option<(RawJson, Arc<ClientIdentity>)>>);
+pub(super) struct KnownClient {
+    /// The last `clientInfo`, and its identity.
+    identity: Mutex<Option<(RawJson, Arc<ClientIdentity>)>>,
+    /// The first `_meta` that describes a client and nothing else. It is never replaced, so that reading it takes no lock.
+    meta: OnceLock<KnownMeta>,
+}
+
+/// A `_meta` that describes a client.
+pub(super) struct KnownMeta {
+    pub(super) text: RawJson,
+    pub(super) client: Arc<ModernClient>,
+}
 
 impl KnownClient {
+    /// Returns the `_meta` that the next call probably has.
+    pub(super) fn meta(&self) -> Option<&KnownMeta> {
+        self.meta.get()
+    }
+
+    /// Remembers a `_meta` that has nothing but the description of its client.
+    pub(super) fn remember(&self, text: &RawJson, client: &Arc<ModernClient>) {
+        // Nothing in such a text has to be found again: no escapes, line ends or letters that are not ASCII.
+        let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && *byte != b'\\';
+        let bytes = text.as_bytes();
+        if bytes.len() <= MAX_REMEMBERED && bytes.iter().all(is_plain) {
+            self.meta.get_or_init(|| KnownMeta {
+                // A slice of the message would keep the whole message alive.
+                text: text.copied(),
+                client: Arc::clone(client),
+            });
+        }
+    }
+
     /// Returns the identity that a `clientInfo` describes.
     pub(super) fn identity(&self, info: &RawJson) -> Arc<ClientIdentity> {
-        let mut known = lock(&self.0);
+        let mut known = lock(&self.identity);
         if let Some((text, identity)) = &*known
             && text == info
         {
@@ -35,6 +65,33 @@ impl KnownClient {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_plain_description_is_remembered() {
+        let client = || {
+            Arc::new(ModernClient {
+                declaration: Arc::default(),
+                log_level: None,
+                info: None,
+            })
+        };
+        let known = KnownClient::default();
+        let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(MAX_REMEMBERED));
+        for text in [
+            long.as_str(),
+            r#"{"a":"\u0061"}"#,
+            "{\"a\":\n1}",
+            r#"{"a":"é"}"#,
+        ] {
+            known.remember(&RawJson::trusted(text.to_owned().into()), &client());
+            assert!(known.meta().is_none(), "{text}");
+        }
+        for text in [r#"{"a":1}"#, r#"{"a":2}"#] {
+            known.remember(&RawJson::trusted(text.into()), &client());
+            let remembered = known.meta().map(|it| it.text.as_str());
+            assert_eq!(remembered, Some(r#"{"a":1}"#));
+        }
+    }
 
     #[test]
     fn each_client_gets_its_own_identity() {

@@ -9,7 +9,7 @@ use tokio::{
     time::sleep,
 };
 
-use super::{exchange::ModernCaller, methods::Reply, native, output::ClientOutput, tasks};
+use super::{exchange::Exchange, methods::Reply, native, output::ClientOutput, tasks};
 use crate::{
     call::ClientHandle,
     downstream::{Change, ServerEvent},
@@ -41,7 +41,7 @@ const CATCH_UP_INTERVAL: Duration = Duration::from_secs(1);
 /// the event stream ends with the acknowledgement, because a subscription lasts as long as its client.
 pub(super) async fn listen(
     workbench: &Workbench,
-    client: ModernCaller,
+    client: Arc<Exchange>,
     request: &Request,
     observed: &mut Option<OperationGuard>,
 ) -> Reply {
@@ -64,7 +64,7 @@ pub(super) async fn listen(
     };
     match workbench.native() {
         Some(native) => {
-            let client: Arc<dyn ClientHandle> = Arc::new(client);
+            let client: Arc<dyn ClientHandle> = client;
             tell_changes(workbench, native, &client, &filter.changes, &mut stream).await;
         }
         None => {

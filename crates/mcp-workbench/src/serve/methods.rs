@@ -6,14 +6,14 @@ use rawjson::{ObjectText, RawJson, Spliced};
 use serde_json::{Value, json};
 
 use super::{
-    RESOURCE_NOT_FOUND, caller::Caller, calls::CallParams, connection::Agreed,
-    exchange::ModernCaller, log_level::LogLevel, native, results, revision::Revision,
+    RESOURCE_NOT_FOUND, caller::Caller, calls::CallParams, connection::Agreed, exchange::Exchange,
+    log_level::LogLevel, native, results, revision::Revision,
 };
 use crate::{
     budget,
     call::{
         Call, CallContext, CallReports, CallRequest, ClientCapabilities, ClientHandle,
-        ClientIdentity, Retry,
+        ClientIdentity, Declaration, Retry,
     },
     contain::Panicked,
     downstream::CallError,
@@ -30,7 +30,7 @@ pub(super) enum Requester {
     Legacy(Caller),
     /// A client that describes itself in every request.
     Modern {
-        client: ModernCaller,
+        client: Arc<Exchange>,
         /// Its responses to the questions of an `input_required` result.
         retry: Option<Box<Retry>>,
     },
@@ -41,7 +41,7 @@ impl Requester {
     pub(super) fn into_client(self) -> Arc<dyn ClientHandle> {
         match self {
             Self::Legacy(caller) => Arc::new(caller),
-            Self::Modern { client, .. } => Arc::new(client),
+            Self::Modern { client, .. } => client,
         }
     }
 
@@ -56,7 +56,7 @@ impl Requester {
                 let caller = caller.with_progress_token(progress_token);
                 (Arc::new(caller), None)
             }
-            Self::Modern { client, retry } => (Arc::new(client), retry),
+            Self::Modern { client, retry } => (client, retry),
         };
         CallContext {
             client,
@@ -144,6 +144,9 @@ impl Reply {
     }
 }
 
+/// The level of log messages that servers are asked for if the client has not set one.
+const DEFAULT_LOG_LEVEL: LogLevel = LogLevel::Info;
+
 /// Negotiates with a client that sends `initialize`.
 pub(super) fn agree(params: Option<&RawJson>) -> Result<Agreed, Reply> {
     let wanted = params.and_then(|params| params.member("protocolVersion"));
@@ -154,7 +157,10 @@ pub(super) fn agree(params: Option<&RawJson>) -> Result<Agreed, Reply> {
     let declared = params.and_then(|params| params.member("capabilities"));
     Ok(Agreed {
         revision: Revision::negotiate(&wanted),
-        capabilities: ClientCapabilities::of(declared),
+        declaration: Arc::new(Declaration {
+            capabilities: ClientCapabilities::of(declared),
+            log_level: Some(DEFAULT_LOG_LEVEL.name()),
+        }),
         identity: Arc::new(ClientIdentity::of(
             params.and_then(|it| it.member("clientInfo")).as_ref(),
         )),
@@ -315,7 +321,7 @@ pub(super) async fn read_linked(
 
 /// Returns the refusal of an invalid `tools/call`.
 pub(super) fn unreadable_call(params: Option<&RawJson>) -> Reply {
-    let problem = CallParams::read(params, &CallOutline::default()).err();
+    let problem = CallParams::read(params, &CallOutline::default(), None).err();
     Reply::invalid_params(problem.unwrap_or("params: Expected object"))
 }
 

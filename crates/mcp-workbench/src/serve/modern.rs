@@ -10,7 +10,7 @@ use super::{
     batch::ReplyPlace,
     calls::{self, Begun, CallParams},
     connection::Connection,
-    exchange::{Exchange, ModernCaller},
+    exchange::Exchange,
     listen,
     log_level::LogLevel,
     methods::{self, Reply, Requester},
@@ -19,7 +19,7 @@ use super::{
     tasks,
 };
 use crate::{
-    call::{ClientCapabilities, Retry},
+    call::{ClientCapabilities, Declaration, Retry},
     contain::contain_now,
     era::{
         self, CacheHints, CacheScope, Era, INPUT_RESPONSES, LOG_LEVEL, MODERN_REVISION,
@@ -58,13 +58,20 @@ pub(super) fn is_modern(request: &Request, outline: &CallOutline) -> bool {
     request.method == DISCOVER || RequestMeta::makes_modern(request.params.as_ref(), outline)
 }
 
+/// A modern client, as the `_meta` of its requests describes it.
+#[derive(Debug)]
+pub(super) struct ModernClient {
+    pub(super) declaration: Arc<Declaration>,
+    pub(super) log_level: Option<LogLevel>,
+    /// Its name and version, as it wrote them.
+    pub(super) info: Option<RawJson>,
+}
+
 /// The part of a modern request that is about its client, and the call that it continues.
 #[derive(Debug)]
 pub(super) struct ModernRequest {
-    pub(super) capabilities: ClientCapabilities,
-    pub(super) log_level: Option<LogLevel>,
+    pub(super) client: Arc<ModernClient>,
     pub(super) progress_token: Option<RawJson>,
-    pub(super) client_info: Option<RawJson>,
     /// The client's responses to the questions of an `input_required` result.
     pub(super) retry: Option<Box<Retry>>,
     /// The bytes of the request, which count while it is in flight.
@@ -82,17 +89,42 @@ impl ModernRequest {
             state: member(REQUEST_STATE),
         };
         let retry = (retry != Retry::default()).then(|| Box::new(retry));
-        let mut said = Self::new(&mut meta.unwrap_or_default(), retry)?;
+        let mut meta = meta.unwrap_or_default();
+        let mut client = ModernClient::read(&mut meta)?;
         if request.method == LISTEN {
             // Log messages of servers that start for a subscription must not come before the acknowledgement.
-            said.log_level = None;
-            said.progress_token = None;
+            client = client.without_logs();
+            meta.progress_token = None;
         }
-        Ok(said)
+        Ok(Self::of(Arc::new(client), meta.progress_token, retry))
     }
 
-    /// Creates the requester from a parsed request. The members that only it needs are taken out of `meta`.
+    /// Takes the members that only the requester needs out of a parsed `_meta`.
     pub(super) fn new(meta: &mut RequestMeta, retry: Option<Box<Retry>>) -> Result<Self, Reply> {
+        let client = ModernClient::read(meta)?;
+        Ok(Self::of(
+            Arc::new(client),
+            meta.progress_token.take(),
+            retry,
+        ))
+    }
+
+    pub(super) fn of(
+        client: Arc<ModernClient>,
+        progress_token: Option<RawJson>,
+        retry: Option<Box<Retry>>,
+    ) -> Self {
+        Self {
+            client,
+            progress_token,
+            retry,
+            size: 0,
+        }
+    }
+}
+
+impl ModernClient {
+    fn read(meta: &mut RequestMeta) -> Result<Self, Reply> {
         let said = meta
             .take_modern()
             .map_err(|problem| Reply::invalid_params(problem.to_string()))?;
@@ -108,13 +140,26 @@ impl ModernRequest {
             None => None,
         };
         Ok(Self {
-            capabilities: ClientCapabilities::of(Some(said.capabilities)),
+            declaration: Arc::new(Declaration {
+                capabilities: ClientCapabilities::of(Some(said.capabilities)),
+                log_level: log_level.map(LogLevel::name),
+            }),
             log_level,
-            client_info: said.client_info,
-            progress_token: meta.progress_token.take(),
-            retry,
-            size: 0,
+            info: said.client_info,
         })
+    }
+
+    /// Returns the client as one that wants no log messages.
+    fn without_logs(self) -> Self {
+        let capabilities = self.declaration.capabilities.clone();
+        Self {
+            declaration: Arc::new(Declaration {
+                capabilities,
+                log_level: None,
+            }),
+            log_level: None,
+            info: self.info,
+        }
     }
 }
 
@@ -145,7 +190,7 @@ pub(super) fn take(
     mut said: ModernRequest,
     call: Option<CallParams<'_>>,
 ) {
-    connection.declare(&said.capabilities, Era::Modern);
+    connection.declare(&said.client.declaration.capabilities, Era::Modern);
     let parked = connection.parked();
     let state = said.retry.as_ref().and_then(|retry| retry.state.as_ref());
     // A state that we have issued continues its exchange, whose call still runs. Any other one is the server's: the
@@ -172,7 +217,7 @@ pub(super) fn take(
         return;
     }
     let requester = Requester::Modern {
-        client: ModernCaller(Arc::clone(&exchange)),
+        client: Arc::clone(&exchange),
         retry: said.retry,
     };
     match call {
@@ -203,8 +248,7 @@ fn observe(
     exchange: &Arc<Exchange>,
     request: &Request,
 ) -> Option<OperationGuard> {
-    let client = ModernCaller(Arc::clone(exchange));
-    let observed = operations::begin(&context.workbench, request, &client)?;
+    let observed = operations::begin(&context.workbench, request, &**exchange)?;
     exchange.set_span(observed.span());
     Some(observed)
 }
@@ -221,7 +265,7 @@ fn take_begun(exchange: &Arc<Exchange>, workbench: &Arc<Workbench>, begun: Begun
         Begun::Meta(run) => {
             let is_long = run.may_take_long();
             let answer = run.into_reply(Arc::clone(workbench));
-            if is_long && ModernCaller(Arc::clone(exchange)).knows_tasks() {
+            if is_long && exchange.knows_tasks() {
                 exchange.run(exchange.as_task(answer));
             } else {
                 exchange.run(answer);

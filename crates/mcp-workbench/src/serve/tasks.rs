@@ -1,10 +1,12 @@
 //! The requests about a task: `tasks/get`, `tasks/update` and `tasks/cancel`. The sealed id of a task names its server,
 //! and is valid for its client only.
 
+use std::sync::Arc;
+
 use rawjson::{ObjectText, RawJson};
 
 use super::{
-    exchange::ModernCaller,
+    exchange::Exchange,
     methods::{Reply, Requester},
     run_task,
 };
@@ -28,7 +30,7 @@ const METHODS: [&str; 3] = ["tasks/get", "tasks/update", "tasks/cancel"];
 /// Returns the response of the server that a task belongs to.
 pub(super) async fn answer(
     workbench: &Workbench,
-    client: ModernCaller,
+    client: Arc<Exchange>,
     request: &Request,
 ) -> Reply {
     let Some(method) = METHODS.into_iter().find(|it| *it == request.method) else {
@@ -44,10 +46,10 @@ pub(super) async fn answer(
         return Reply::invalid_params(format!("{TASK_ID}: Expected string"));
     };
     // A sealed id can be of a run in this process, of a run in another one, or of a task of a server.
-    if let Some(exchange) = client.0.task(&sealed) {
+    if let Some(exchange) = client.task(&sealed) {
         return run_task::answer(&exchange, method, &sealed, params);
     }
-    if client.0.is_task_elsewhere(&sealed) {
+    if client.is_task_elsewhere(&sealed) {
         return run_task::lost(method, &sealed);
     }
     let Some((server, inner)) = workbench.task(&sealed, client.principal()) else {

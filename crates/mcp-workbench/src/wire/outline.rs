@@ -58,7 +58,7 @@ pub enum Level {
 
 /// The places of the members of a call, counted from the beginning of its parameters. A message is at most 16 MiB.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CallOutline {
+pub struct CallOutline<'a> {
     spans: [(u32, u32); MEMBERS],
     /// A bit for each member that is a string without escapes.
     plain: u16,
@@ -72,6 +72,10 @@ pub struct CallOutline {
     is_unusual: bool,
     /// Set if there are parameters, and they are an object.
     is_there: bool,
+    /// The text that `_meta` probably has.
+    expected_meta: Option<&'a [u8]>,
+    /// Set if `_meta` has that text. It has no spans of its members then.
+    has_expected_meta: bool,
 }
 
 /// There are more unknown members than an outline has.
@@ -87,7 +91,21 @@ struct Nesting {
     level: Level,
 }
 
-impl CallOutline {
+impl<'a> CallOutline<'a> {
+    /// Creates an outline for parameters whose `_meta` probably has this text, which was checked in an earlier message. It
+    /// must be ASCII without escapes and line ends, because the same text is not scanned again.
+    pub(crate) fn expecting(meta: Option<&'a RawJson>) -> Self {
+        Self {
+            expected_meta: meta.map(|meta| meta.as_bytes().as_ref()),
+            ..Self::default()
+        }
+    }
+
+    /// Returns true if `_meta` has the expected text.
+    pub(crate) fn has_expected_meta(&self) -> bool {
+        self.has_expected_meta
+    }
+
     /// Skips the parameters at `start`, which replace those of an earlier outline.
     pub(super) fn scan(
         &mut self,
@@ -96,6 +114,7 @@ impl CallOutline {
     ) -> Result<usize, ScanFault> {
         *self = Self {
             is_there: true,
+            expected_meta: self.expected_meta,
             ..Self::default()
         };
         let nesting = Nesting {
@@ -123,12 +142,13 @@ impl CallOutline {
                 (Some(Outlined::UsedTool), b'{') => Some(Level::Tool),
                 _ => None,
             };
-            let end = match inner {
-                Some(level) => {
+            let end = match (inner, self.end_of_expected(scanner, inner, at)) {
+                (_, Some(end)) => end,
+                (Some(level), None) => {
                     let depth = depth + 1;
                     self.walk(scanner, at, Nesting { base, depth, level })?
                 }
-                None => scanner.value(at, depth)?,
+                (None, None) => scanner.value(at, depth)?,
             };
             #[expect(
                 clippy::cast_possible_truncation,
@@ -156,6 +176,20 @@ impl CallOutline {
             }
             Ok(end)
         })
+    }
+
+    /// Returns the end of the object at `at` if it is `_meta` and has the expected text. An object ends at its last brace,
+    /// so a scan would end there too.
+    #[inline]
+    fn end_of_expected(
+        &mut self,
+        scanner: &Scanner<'_>,
+        level: Option<Level>,
+        at: usize,
+    ) -> Option<usize> {
+        let text = self.expected_meta.filter(|_| level == Some(Level::Meta))?;
+        self.has_expected_meta = scanner.bytes()[at..].starts_with(text);
+        self.has_expected_meta.then(|| at + text.len())
     }
 
     fn add_meta_other(&mut self, start: u32, end: u32) {
@@ -202,7 +236,7 @@ impl CallOutline {
     }
 
     /// Returns the text of a member of these parameters, if it is a string without escapes.
-    pub fn text<'a>(&self, params: &'a RawJson, member: Outlined) -> Option<&'a str> {
+    pub fn text<'p>(&self, params: &'p RawJson, member: Outlined) -> Option<&'p str> {
         // With escapes the bytes are not the text.
         if self.plain & (1 << member as u16) == 0 {
             return None;
@@ -210,6 +244,27 @@ impl CallOutline {
         let (start, end) = self.span(member)?;
         let text = params.as_bytes().get(start + 1..end - 1)?;
         std::str::from_utf8(text).ok()
+    }
+
+    /// Returns the texts of members that lie in another one, if all are strings without escapes. Decoding the other one once
+    /// is cheaper than decoding each of them.
+    pub fn texts_in<'p, const N: usize>(
+        &self,
+        params: &'p RawJson,
+        outer: Outlined,
+        members: [Outlined; N],
+    ) -> Option<[&'p str; N]> {
+        let (start, end) = self.span(outer)?;
+        let text = std::str::from_utf8(params.as_bytes().get(start..end)?).ok()?;
+        let mut texts = [""; N];
+        for (place, member) in texts.iter_mut().zip(members) {
+            if self.plain & (1 << member as u16) == 0 {
+                return None;
+            }
+            let (from, to) = self.span(member)?;
+            *place = text.get(from.checked_sub(start)? + 1..to.checked_sub(start)? - 1)?;
+        }
+        Some(texts)
     }
 
     fn span(&self, member: Outlined) -> Option<(usize, usize)> {
@@ -259,11 +314,15 @@ mod tests {
     use super::*;
     use crate::wire::Message;
 
-    fn outlined(params: &str) -> (RawJson, CallOutline) {
-        let text = format!(r#"{{"jsonrpc":"2.0","params":{params},"id":1,"method":"tools/call"}}"#);
+    fn outlined(params: &str) -> (RawJson, CallOutline<'static>) {
         let mut outline = CallOutline::default();
-        match Message::parse_outlined(&Bytes::from(text), &mut outline).unwrap() {
-            Message::Request(request) => (request.params.unwrap(), outline),
+        (outline_into(&mut outline, params), outline)
+    }
+
+    fn outline_into(outline: &mut CallOutline<'_>, params: &str) -> RawJson {
+        let text = format!(r#"{{"jsonrpc":"2.0","params":{params},"id":1,"method":"tools/call"}}"#);
+        match Message::parse_outlined(&Bytes::from(text), outline).unwrap() {
+            Message::Request(request) => request.params.unwrap(),
             other => panic!("{other:?}"),
         }
     }
@@ -279,6 +338,11 @@ mod tests {
         assert_eq!(text(Outlined::UsedServer), Some("b"));
         assert_eq!(text(Outlined::UsedName), Some("c"));
         assert_eq!(text(Outlined::LogLevel), Some("info"));
+        let names = [Outlined::UsedToolbox, Outlined::UsedName];
+        let texts = outline.texts_in(&params, Outlined::UsedTool, names);
+        assert_eq!(texts, Some(["a", "c"]));
+        let outside = outline.texts_in(&params, Outlined::UsedTool, [Outlined::LogLevel]);
+        assert_eq!(outside, None);
         let get = |member| {
             outline
                 .get(&params, member)
@@ -292,6 +356,44 @@ mod tests {
         assert_eq!(get(Outlined::RequestState), None);
         assert!(outline.has_others(Level::Meta));
         assert!(!outline.has_others(Level::Params) && !outline.has_others(Level::Arguments));
+    }
+
+    #[test]
+    fn only_the_expected_text_of_meta_is_not_scanned_again() {
+        let expected = RawJson::parse(&Bytes::from_static(br#"{"a":{"b":1}}"#)).unwrap();
+        for (params, is_expected) in [
+            (r#"{"name":"a","_meta":{"a":{"b":1}}}"#, true),
+            (
+                r#"{"name":"a","_meta" : {"a":{"b":1}} , "arguments":{}}"#,
+                true,
+            ),
+            (r#"{"name":"a","_meta":{"a":{"b":2}}}"#, false),
+            (r#"{"name":"a","_meta":{"a":{"b":1},"c":1}}"#, false),
+            (r#"{"name":"a","arguments":{"a":{"b":1}}}"#, false),
+            (r#"{"name":"a","arguments":{"_meta":{"a":{"b":1}}}}"#, false),
+            (r#"{"name":"a"}"#, false),
+        ] {
+            let mut outline = CallOutline::expecting(Some(&expected));
+            let text = outline_into(&mut outline, params);
+            assert!(outline.is_usual());
+            assert_eq!(outline.has_expected_meta(), is_expected, "{params}");
+            let plain = outlined(params).1;
+            for member in [Outlined::Name, Outlined::Arguments, Outlined::Meta] {
+                assert_eq!(outline.get(&text, member), plain.get(&text, member));
+            }
+            assert_eq!(
+                outline.has_others(Level::Meta),
+                plain.has_others(Level::Meta) && !is_expected
+            );
+        }
+        // What follows the text is checked as always.
+        let mut outline = CallOutline::expecting(Some(&expected));
+        let text = br#"{"jsonrpc":"2.0","params":{"_meta":{"a":{"b":1}}}},"id":1,"method":"x"}"#;
+        assert!(Message::parse_outlined(&Bytes::from_static(text), &mut outline).is_err());
+        let mut outline = CallOutline::expecting(Some(&expected));
+        let twice = r#"{"name":"a","_meta":{"a":{"b":1}},"_meta":{"a":{"b":1}}}"#;
+        outline_into(&mut outline, twice);
+        assert!(!outline.is_usual());
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl HostSession {
         session.request("initialize", &params.finish()).await?;
         let initialized = wire::notification("notifications/initialized", None);
         session.send(&initialized).await?;
-        if let Some(level) = session.shell.log_level() {
+        if let Some(level) = session.shell.declaration().log_level {
             let params = ObjectText::new().member("level", level).finish();
             session.request("logging/setLevel", &params).await?;
         }

@@ -12,8 +12,8 @@ use serde_json::json;
 use super::elicitation::{self, Asker};
 use crate::{
     call::{
-        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, ClientIdentity, Principal,
-        Question, RoomFuture,
+        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, ClientIdentity, Declaration,
+        Principal, Question, RoomFuture,
     },
     cli::terminal::{Progress, cut},
     era::Era,
@@ -96,7 +96,7 @@ impl ClientHandle for ShellClient {
         Era::Legacy
     }
 
-    fn capabilities(&self) -> ClientCapabilities {
+    fn declaration(&self) -> Arc<Declaration> {
         let declared = match self.role {
             // Some servers list a tool only for clients that it could ask. An observer declares everything, because a tool
             // that is missing from the first list would be reported as new as soon as a client sees it.
@@ -108,16 +108,15 @@ impl ClientHandle for ShellClient {
                 can_be_asked: false,
             } => json!({}),
         };
-        ClientCapabilities::of(Some(RawJson::of(&declared)))
+        Arc::new(Declaration {
+            capabilities: ClientCapabilities::of(Some(RawJson::of(&declared))),
+            log_level: (self.role != Role::Observer).then_some(LOG_LEVEL),
+        })
     }
 
     fn can_answer(&self, question: Question) -> bool {
         let can_be_asked = self.role == Role::Caller { can_be_asked: true };
         can_be_asked && question == Question::Elicitation
-    }
-
-    fn log_level(&self) -> Option<&'static str> {
-        (self.role != Role::Observer).then_some(LOG_LEVEL)
     }
 
     fn progress_token(&self) -> Option<RawJson> {

@@ -7,7 +7,7 @@ use rawjson::{Kind, ObjectText, RawJson};
 use serde_json::json;
 
 use crate::{
-    call::{Call, CallRequest, ClientHandle, Question, Retry, ToolRequest},
+    call::{Call, CallRequest, ClientHandle, Declaration, Question, Retry, ToolRequest},
     downstream::error::CallError,
     era::{
         CLIENT_CAPABILITIES, CLIENT_INFO, EXTENSIONS, Era, INPUT_RESPONSES, LOG_LEVEL,
@@ -54,7 +54,11 @@ impl Dialect {
     ) -> RawJson {
         match self.era {
             Era::Legacy => params.clone(),
-            Era::Modern => params.with_member(META, &self.meta(client).finish()),
+            Era::Modern => {
+                let client = client.map(|client| (client.era(), client.declaration()));
+                let client = client.as_ref().map(|(era, declared)| (*era, &**declared));
+                params.with_member(META, &self.meta(client).finish())
+            }
         }
     }
 
@@ -126,37 +130,24 @@ impl Dialect {
         }
     }
 
-    /// Returns the members of `_meta` that a modern server gets with every request of a client, without braces.
-    pub(crate) fn own_meta(self, client: &Arc<dyn ClientHandle>) -> Vec<u8> {
-        match self.era {
-            Era::Legacy => Vec::new(),
-            Era::Modern => {
-                let meta = self.meta(Some(client)).finish();
-                let members = meta.as_bytes();
-                members[1..members.len() - 1].to_vec()
-            }
-        }
-    }
-
-    /// Returns the `_meta` of a modern request, which describes the client.
-    fn meta(self, client: Option<&Arc<dyn ClientHandle>>) -> ObjectText {
+    /// Returns the `_meta` of a modern request, which describes the client: its era, and what it declares.
+    fn meta(self, client: Option<(Era, &Declaration)>) -> ObjectText {
         let meta = ObjectText::new()
             .member(PROTOCOL_VERSION, MODERN_REVISION)
             .raw(CLIENT_CAPABILITIES, &self.capabilities(client))
             .raw(CLIENT_INFO, &own_identity());
-        match client.and_then(|client| client.log_level()) {
+        match client.and_then(|(_, declared)| declared.log_level) {
             Some(level) => meta.member(LOG_LEVEL, level),
             None => meta,
         }
     }
 
     /// Returns the client's capabilities, with those that the workbench adds.
-    fn capabilities(self, client: Option<&Arc<dyn ClientHandle>>) -> RawJson {
+    fn capabilities(self, client: Option<(Era, &Declaration)>) -> RawJson {
         let nothing = || ObjectText::new().finish();
-        let is_modern = client.is_some_and(|client| client.era() == Era::Modern);
-        let declared = client
-            .map(|client| client.capabilities())
-            .unwrap_or_default();
+        let is_modern = client.is_some_and(|(era, _)| era == Era::Modern);
+        let declared = client.map(|(_, declared)| declared.capabilities.clone());
+        let declared = declared.unwrap_or_default();
         // Of a legacy client's declaration only the part that means the same in both eras is passed on.
         let mut capabilities = if is_modern {
             declared.clone().into_declared()
@@ -176,6 +167,34 @@ impl Dialect {
             capabilities = capabilities.with_member(Question::Roots.capability(), &nothing());
         }
         capabilities
+    }
+}
+
+/// The members of `_meta` that describe a client to a modern server. They are the same for most calls.
+#[derive(Default)]
+pub(crate) struct ClientMeta {
+    of: Option<(Era, Arc<Declaration>)>,
+    members: Vec<u8>,
+}
+
+impl ClientMeta {
+    /// Returns the members, without braces; none for a legacy server.
+    pub(crate) fn of(&mut self, dialect: Dialect, client: &dyn ClientHandle) -> &[u8] {
+        if dialect.era == Era::Legacy {
+            return &[];
+        }
+        let of = (client.era(), client.declaration());
+        let is_same = |known: &(Era, Arc<Declaration>)| {
+            // Almost always the same value, which needs no comparison of texts.
+            known.0 == of.0 && (Arc::ptr_eq(&known.1, &of.1) || known.1 == of.1)
+        };
+        if !self.of.as_ref().is_some_and(is_same) {
+            let meta = dialect.meta(Some((of.0, &of.1))).finish();
+            let members = meta.as_bytes();
+            self.members = members[1..members.len() - 1].to_vec();
+            self.of = Some(of);
+        }
+        &self.members
     }
 }
 

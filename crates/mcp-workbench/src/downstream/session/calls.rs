@@ -17,7 +17,11 @@ use crate::{
         error::{CallError, TimeLimit},
         link::Link,
         listing::ToolList,
-        protocol::{conversation::call_answer, dialect::Dialect, tasks},
+        protocol::{
+            conversation::call_answer,
+            dialect::{ClientMeta, Dialect},
+            tasks,
+        },
         server::{About, CallTicket, QueuedCall, Status},
         session::{
             fair_queue::{FairQueue, WaitingCall},
@@ -53,11 +57,42 @@ pub(crate) struct Calls {
     /// The form of requests to the server.
     dialect: Dialect,
     client_meta: ClientMeta,
-    /// The published status of the server: its tools, and a flag that says if they are about to be listed again.
-    status: watch::Receiver<Status>,
+    listing: Listing,
     about: Arc<About>,
     /// The time at which the current turn began. Reading the clock for each call is too expensive.
     now: Instant,
+}
+
+/// The tools of the server in its published status.
+struct Listing {
+    status: watch::Receiver<Status>,
+    /// The tools of the last status that was read.
+    tools: Option<Arc<ToolList>>,
+    /// Set if they must be listed again before a call is sent.
+    is_stale: bool,
+}
+
+impl Listing {
+    fn new(status: watch::Receiver<Status>) -> Self {
+        let now = status.borrow();
+        let (tools, is_stale) = (now.tools.clone(), now.stale);
+        drop(now);
+        Self {
+            status,
+            tools,
+            is_stale,
+        }
+    }
+
+    /// Reads the present status. A call does so several times, and only a change takes the lock.
+    fn read(&mut self) -> &Self {
+        // Without a sender the last status stays.
+        if self.status.has_changed().unwrap_or(true) {
+            let now = self.status.borrow_and_update();
+            (self.tools, self.is_stale) = (now.tools.clone(), now.stale);
+        }
+        self
+    }
 }
 
 impl Calls {
@@ -77,7 +112,7 @@ impl Calls {
             resubscriptions,
             dialect,
             client_meta: ClientMeta::default(),
-            status,
+            listing: Listing::new(status),
             about: Arc::clone(about),
             now: Instant::now(),
         }
@@ -97,8 +132,8 @@ impl Calls {
     }
 
     /// Returns the current list of tools.
-    pub(crate) fn listed(&self) -> Option<Arc<ToolList>> {
-        self.status.borrow().tools.clone()
+    pub(crate) fn listed(&mut self) -> Option<Arc<ToolList>> {
+        self.listing.read().tools.clone()
     }
 
     pub(crate) fn about(&self) -> &Arc<About> {
@@ -188,12 +223,12 @@ impl Calls {
     }
 
     /// Returns true if the tools must be listed again before a call is sent.
-    pub(crate) fn is_unlisted(&self) -> bool {
-        self.status.borrow().stale
+    pub(crate) fn is_unlisted(&mut self) -> bool {
+        self.listing.read().is_stale
     }
 
     /// Returns true if a call must wait until the tools are listed.
-    fn is_held(&self, call: &QueuedCall) -> bool {
+    fn is_held(&mut self, call: &QueuedCall) -> bool {
         matches!(call.call.request, CallRequest::Tool(_)) && self.is_unlisted()
     }
 
@@ -229,9 +264,9 @@ impl Calls {
 
     /// Sends queued calls while there is room, unless the tools must be listed again first.
     pub(crate) fn send_queued(&mut self, link: &mut Link) {
-        // Without a lock of the status, for the usual case.
         while !self.queue.is_empty() && self.has_room(link) {
-            let (pending, is_unlisted) = (&self.pending, self.is_unlisted());
+            let is_unlisted = self.is_unlisted();
+            let pending = &self.pending;
             let next = self.queue.pop(|call| {
                 let is_held = is_unlisted && matches!(call.call.request, CallRequest::Tool(_));
                 !is_held && has_share(pending, call)
@@ -476,12 +511,12 @@ impl Calls {
     }
 
     /// Checks a call against the current tool list of the server, at the moment of sending.
-    fn admit(&self, queued: &mut QueuedCall) -> Result<(), CallError> {
+    fn admit(&mut self, queued: &mut QueuedCall) -> Result<(), CallError> {
         let CallRequest::Tool(request) = &queued.call.request else {
             return Ok(());
         };
-        let status = self.status.borrow();
-        let tools = status.tools.as_ref().ok_or(CallError::ToolGone)?;
+        let tools = self.listing.read().tools.as_ref();
+        let tools = tools.ok_or(CallError::ToolGone)?;
         let tool = tools.admit(request, &*queued.call.context.client)?;
         // A call that was queued again may have the headers of an earlier definition.
         queued.headers = tool.headers(&request.arguments).into();
@@ -497,14 +532,14 @@ impl Calls {
         queued.sent_at = Some(self.now);
         // One load of a flag while nobody listens.
         if self.about.observed.wants_hops() {
-            let tools = self.status.borrow().tools.clone();
-            let peer = hops::peer(&self.about, self.dialect.era, link, tools.as_deref());
+            let tools = self.listing.tools.as_deref();
+            let peer = hops::peer(&self.about, self.dialect.era, link, tools);
             hops::begin(&self.about, &mut queued, id, peer);
         }
         let method = queued.call.request.method();
         let own = self
             .client_meta
-            .of(self.dialect, &queued.call.context.client);
+            .of(self.dialect, &*queued.call.context.client);
         let params = self.dialect.call_params(&queued.call, id, own);
         // The parameters move into the frame, so a reader of messages gets a copy that is made before.
         let recorded = match &queued.hop {
@@ -516,27 +551,6 @@ impl Calls {
             hop.record_params(params);
         }
         self.pending.insert_call(id, queued, frame, self.now);
-    }
-}
-
-/// The members of `_meta` that describe a client to a modern server. They are the same for most calls.
-#[derive(Default)]
-struct ClientMeta {
-    of: Option<(Era, RawJson, Option<&'static str>)>,
-    members: Vec<u8>,
-}
-
-impl ClientMeta {
-    fn of(&mut self, dialect: Dialect, client: &Arc<dyn ClientHandle>) -> &[u8] {
-        if dialect.era == Era::Modern {
-            let capabilities = client.capabilities().into_declared();
-            let of = Some((client.era(), capabilities, client.log_level()));
-            if self.of != of {
-                self.members = dialect.own_meta(client);
-                self.of = of;
-            }
-        }
-        &self.members
     }
 }
 

@@ -68,7 +68,7 @@ fn target(params: &RawJson) -> Option<String> {
 }
 
 /// Reports a list that was read again, if it differs from the lock file.
-pub(crate) fn report_listed(calls: &Calls) {
+pub(crate) fn report_listed(calls: &mut Calls) {
     if let Some(tools) = calls.listed() {
         report_trust(calls.about(), &tools, 0);
     }

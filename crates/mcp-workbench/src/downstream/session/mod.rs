@@ -541,7 +541,7 @@ impl Session {
             PageOutcome::Next(params) => self.request_page(&params),
             PageOutcome::InWork | PageOutcome::Ignored => {}
             PageOutcome::Listed => {
-                hops::report_listed(&self.calls);
+                hops::report_listed(&mut self.calls);
                 self.calls.send_listed(&mut self.link);
             }
             PageOutcome::ChangedAgain => self.list_now_if_awaited(),

@@ -14,8 +14,8 @@ use tokio::{
 
 use crate::{
     call::{
-        AnswerFuture, Carrier, ClientCapabilities, ClientHandle, ClientId, ClientIdentity,
-        Principal, Question, Recipient, RoomFuture, UserWait,
+        AnswerFuture, Carrier, ClientHandle, ClientId, ClientIdentity, Declaration, Principal,
+        Question, Recipient, RoomFuture, UserWait,
     },
     era::Era,
     sync::lock,
@@ -165,12 +165,8 @@ impl ClientHandle for ScriptCaller {
         Some(Arc::clone(&self.run.id))
     }
 
-    fn capabilities(&self) -> ClientCapabilities {
-        self.client.capabilities()
-    }
-
-    fn log_level(&self) -> Option<&'static str> {
-        self.client.log_level()
+    fn declaration(&self) -> Arc<Declaration> {
+        self.client.declaration()
     }
 
     fn progress_token(&self) -> Option<RawJson> {

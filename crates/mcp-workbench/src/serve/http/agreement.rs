@@ -78,7 +78,7 @@ impl Disagreement {
 /// A request that was posted, with the outline of its parameters.
 pub(super) struct PostedRequest<'a> {
     pub(super) request: &'a Request,
-    pub(super) outline: &'a CallOutline,
+    pub(super) outline: &'a CallOutline<'static>,
 }
 
 impl<'a> PostedRequest<'a> {

@@ -22,7 +22,7 @@ fn headers(text: &str) -> HeaderMap {
     headers
 }
 
-fn request(method: &str, members: &str, meta: &str) -> (Request, CallOutline) {
+fn request(method: &str, members: &str, meta: &str) -> (Request, CallOutline<'static>) {
     let text = format!(
         r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{{members}"_meta":{meta}}}}}"#
     );
@@ -34,7 +34,7 @@ fn request(method: &str, members: &str, meta: &str) -> (Request, CallOutline) {
 }
 
 /// Returns the code of the refusal of a request, or 0. Its outline decides nothing.
-fn refused(given: &str, (request, outline): &(Request, CallOutline)) -> String {
+fn refused(given: &str, (request, outline): &(Request, CallOutline<'static>)) -> String {
     let checked = |outline| check(&headers(given), &PostedRequest { request, outline });
     let none = CallOutline::default();
     assert_eq!(checked(outline), checked(&none));

@@ -91,7 +91,7 @@ impl<'a> Caller<'a> {
 /// A message that was posted, with its body.
 struct PostedMessage {
     message: Message,
-    outline: Box<CallOutline>,
+    outline: Box<CallOutline<'static>>,
     body: Bytes,
     cost: Cost,
 }
@@ -381,7 +381,7 @@ async fn take_stateless(
 }
 
 enum Posted {
-    Message(Message, Box<CallOutline>),
+    Message(Message, Box<CallOutline<'static>>),
     Batch(Vec<RawJson>),
 }
 

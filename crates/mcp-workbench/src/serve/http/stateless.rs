@@ -45,7 +45,7 @@ use crate::{
 /// A request without a session, and the size of its body.
 pub(super) struct StatelessRequest {
     pub(super) request: Request,
-    pub(super) outline: Box<CallOutline>,
+    pub(super) outline: Box<CallOutline<'static>>,
     pub(super) size: usize,
     pub(super) in_flight: Option<InFlight>,
 }

@@ -10,7 +10,6 @@ use crate::{
     serve::{
         batch::ReplyPlace,
         connection::Connection,
-        exchange::ModernCaller,
         modern::ModernRequest,
         test_pipe::{connect, read_message},
     },
@@ -55,7 +54,7 @@ impl Client {
     fn asking(&self, questions: usize) -> Arc<Exchange> {
         let exchange = Exchange::new(&self.connection, true);
         self.attach(&exchange);
-        let client = ModernCaller(Arc::clone(&exchange));
+        let client = Arc::clone(&exchange);
         exchange.run(Box::pin(async move {
             let asked: Vec<_> = (0..questions)
                 .map(|_| client.ask(Question::Elicitation, None))
@@ -155,7 +154,7 @@ async fn the_number_of_exchanges_of_a_principal_is_bounded() {
         states.push(client.parked_state().await);
     }
     assert!(client.take(&states[0], Principal::Anybody).is_err());
-    let first = ModernCaller(Arc::clone(&exchanges[0]));
+    let first = &exchanges[0];
     assert!(
         !first.can_answer(Question::Roots),
         "it can be asked nothing"
@@ -213,9 +212,8 @@ async fn a_cancelled_request_is_not_answered_and_can_be_asked_nothing() {
     let exchange = Exchange::new(&client.connection, true);
     client.attach(&exchange);
     exchange.run(Box::pin(std::future::pending()));
-    let caller = ModernCaller(Arc::clone(&exchange));
-    assert!(caller.can_answer(Question::Roots));
+    assert!(exchange.can_answer(Question::Roots));
     client.connection.in_flight().cancel_all();
     client.connection.all_answered().await;
-    assert!(!caller.can_answer(Question::Roots));
+    assert!(!exchange.can_answer(Question::Roots));
 }

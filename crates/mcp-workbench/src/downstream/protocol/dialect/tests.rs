@@ -47,9 +47,10 @@ fn modern(tasks: bool) -> Dialect {
 
 /// Returns the parameters of a call as the server gets them.
 fn params(dialect: Dialect, call: &Call) -> String {
-    let own = dialect.own_meta(&call.context.client);
+    let mut meta = ClientMeta::default();
+    let own = meta.of(dialect, &*call.context.client);
     dialect
-        .call_params(call, 7, &own)
+        .call_params(call, 7, own)
         .into_json()
         .as_str()
         .to_owned()
@@ -140,8 +141,8 @@ fn extensions_are_declared_as_they_are_and_tasks_where_they_work() {
         (Era::Legacy, "{}", true, tasks),
     ];
     for (era, declared, server_has_tasks, expected) in cases {
-        let client = TestClient::new(era, declared).handle();
-        let capabilities = modern(server_has_tasks).capabilities(Some(&client));
+        let declared_now = TestClient::new(era, declared).handle().declaration();
+        let capabilities = modern(server_has_tasks).capabilities(Some((era, &declared_now)));
         assert_eq!(capabilities.as_str(), expected, "{era:?} {declared}");
     }
 }
@@ -151,8 +152,34 @@ fn configured_roots_are_declared_for_all_clients() {
     let dialect = Dialect::modern(None, true);
     assert_eq!(dialect.capabilities(None).as_str(), r#"{"roots":{}}"#);
     let client = TestClient::new(Era::Modern, r#"{"roots":{"listChanged":true}}"#).handle();
+    let declared = client.declaration();
     assert_eq!(
-        dialect.capabilities(Some(&client)).as_str(),
+        dialect
+            .capabilities(Some((Era::Modern, &declared)))
+            .as_str(),
         r#"{"roots":{"listChanged":true}}"#
     );
+}
+
+#[test]
+fn each_client_is_described_to_a_modern_server_as_it_is_now() {
+    let mut meta = ClientMeta::default();
+    let mut told = |client: &TestClient| {
+        let own = meta.of(modern(false), client).to_vec();
+        String::from_utf8(own).unwrap()
+    };
+    let mut client = TestClient::new(Era::Modern, r#"{"roots":{}}"#);
+    let first = told(&client);
+    assert!(
+        first.contains(r#"clientCapabilities":{"roots":{}}"#),
+        "{first}"
+    );
+    assert_eq!(told(&client), first);
+    client.log_level = Some("error");
+    assert!(told(&client).contains(r#"logLevel":"error""#));
+    client.log_level = None;
+    assert_eq!(told(&client), first);
+    let other = TestClient::new(Era::Modern, r#"{"sampling":{}}"#);
+    assert!(told(&other).contains(r#"clientCapabilities":{"sampling":{}}"#));
+    assert_eq!(meta.of(Dialect::LEGACY, &other), b"");
 }
