@@ -17,11 +17,7 @@ const MIGRATING: &str = "docs/guides/migrating-from-typescript.md";
 type Calling = (&'static str, fn() -> Setup);
 
 /// The pages that show calls.
-const PAGES: &[Calling] = &[
-    ("README.md", project),
-    ("docs/overview.md", project),
-    ("docs/open-toolbox.md", troubled),
-];
+const PAGES: &[Calling] = &[("README.md", project), ("docs/open-toolbox.md", troubled)];
 
 const READ_FILE: &str = r#"{"name":"read_file","description":"Read a file as text","inputSchema":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}"#;
 const GIT_LOG: &str = r#"{"name":"git_log","description":"Show the history of the project","inputSchema":{"type":"object","properties":{"max_count":{"type":"integer"}}}}"#;
