@@ -579,6 +579,7 @@ impl Workbench {
         self.stop_announcing();
         stop_scripts(self);
         self.pool.shut_down(since).await;
+        // Last, because the end of the servers ends their calls, whose entries belong into the audit log.
         self.observation.close().await;
     }
 

@@ -253,6 +253,7 @@ fn restore_fixed_settings(before: &Config, config: &mut Config) -> Vec<&'static 
         config.tool_mode = before.tool_mode.clone();
         keys.push("toolMode");
     }
+    // A registered name never changes, and the limit decides where it is cut.
     if config.tool_name_limit != before.tool_name_limit {
         config.tool_name_limit = before.tool_name_limit;
         keys.push("toolNameLimit");

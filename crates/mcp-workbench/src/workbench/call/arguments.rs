@@ -145,6 +145,7 @@ impl<'a> ArgumentCheck<'a> {
             | ("array", Value::Array(_))
             | ("object", Value::Object(_))
             | ("number", Value::Number(_)) => true,
+            // JSON Schema counts `1.0` as an integer.
             ("integer", Value::Number(number)) => {
                 number.as_f64().is_none_or(|number| number.fract() == 0.0)
             }
@@ -282,6 +283,7 @@ impl<'a> ArgumentCheck<'a> {
 /// Returns whether keys that the schema does not name are refused. Few schemas say so, but an argument that is not
 /// among the parameters is a mistake.
 fn is_closed(rules: &Map<String, Value>, others: Option<&Value>, depth: usize) -> bool {
+    // These keywords may allow further keys.
     let elsewhere = ["patternProperties", "allOf", "anyOf", "oneOf", "if"];
     match others {
         Some(Value::Bool(others)) => !others,

@@ -270,6 +270,7 @@ impl Consents {
         };
         // The user permitted the definition that was shown, not one that has replaced it since.
         let now = AskedTool::find(server, asked.name.as_str())?;
+        // A server without a list is no obstacle: its task compares the consent again when it sends the call.
         if now.is_some_and(|now| now.definition != definition) {
             return Err(NotPermitted::Outdated);
         }

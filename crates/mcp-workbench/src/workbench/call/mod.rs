@@ -345,6 +345,7 @@ impl Run {
 
     fn check(self, server: Arc<ServerHandle>, mut call: Call) -> CallStart {
         let CallRequest::Tool(request) = &mut call.request else {
+            // The pipeline makes no other requests.
             return CallStart::Over(self.finish(None, Err(CallError::Internal.into())));
         };
         match self

@@ -143,6 +143,7 @@ async fn resolve(
                 }
                 run.tool = tool;
                 begin_operation(run, &mut call);
+                // After the operation has begun, so that a refusal is in the event stream too.
                 if let (Mode::Script, CallRequest::Tool(request)) = (run.mode, &call.request) {
                     arguments::check(&server, request)?;
                 }
@@ -169,6 +170,7 @@ fn begin_operation(run: &mut Run, call: &mut Call) {
         let start = ObservedCall {
             tool: &run.tool,
             arguments: &request.arguments,
+            // It is borrowed from the client's message, which is gone by now.
             request: None,
         };
         run.observed = Some(Box::new(observe(&run.workbench, &start, &mut call.context)));
