@@ -490,6 +490,7 @@ pub(crate) struct Shutdown {
 
 impl Shutdown {
     fn begin(&self, since: Instant) {
+        // Only the first one counts: a second request to stop does not prolong the shutdown.
         let _ = self.since.set(since);
         self.token.cancel();
     }

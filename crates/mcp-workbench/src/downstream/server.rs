@@ -462,6 +462,7 @@ impl ServerHandle {
 
     /// Stops the server until its next use. Calls that it has not answered fail.
     pub(crate) fn stop(&self) {
+        // Without a task it has stopped already.
         let _ = self.commands.send(Command::Stop);
     }
 

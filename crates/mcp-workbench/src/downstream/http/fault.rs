@@ -224,6 +224,7 @@ async fn beginning(mut response: Response) -> Vec<u8> {
             body.extend_from_slice(&chunk);
         }
     };
+    // A part of the body is enough to describe the error.
     let _ = timeout(READ_TIMEOUT, read).await;
     body.truncate(MAX_READ_BYTES);
     body

@@ -186,6 +186,7 @@ impl RequestTask {
                 if self.kind == RequestKind::Once && agreed.generation != self.generation =>
             {
                 // The call was admitted by the tools of the earlier session, so it is not sent in this one.
+                // The fault of a refused request, so that the owner puts the call back into its queue.
                 let fault = HttpFault::SessionLost { status: 404 };
                 Err(Setback { fault, outcome })
             }

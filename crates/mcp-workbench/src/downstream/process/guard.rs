@@ -71,6 +71,7 @@ impl Guard {
     /// Dismisses the guard after all processes have ended in order.
     pub(super) fn dismiss(&mut self) {
         if let Some(mut stdin) = self.child.stdin.take() {
+            // A guard that has died needs no dismissal.
             let _ = writeln!(stdin, "{DISMISSED}");
         }
     }

@@ -178,6 +178,7 @@ impl ProcessTable {
         let state = self.state();
         let guard = state.guard.as_ref().map(Guard::pid);
         for leader in state.known.iter().filter(|pid| Some(**pid) != guard) {
+            // An error means that nothing is left that could be killed.
             let _ = kill_process_group(*leader, Signal::KILL);
         }
     }

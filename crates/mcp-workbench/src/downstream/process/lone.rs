@@ -28,6 +28,7 @@ impl LoneProcess {
         argument: &str,
     ) -> io::Result<(Self, ChildStdin, ChildStdout)> {
         #[cfg(not(target_os = "linux"))]
+        // Only on Linux does a table reap adopted children, so that it has to know its own.
         let _ = table;
         let mut child = Command::new(own_program()?)
             .arg(argument)

@@ -72,6 +72,7 @@ async fn end(mut process: Process, closed_at: Instant) {
         .is_err()
     {
         process.terminate();
+        // What it started may still run when it has exited, so its tree is killed in both cases.
         let _ = tokio::time::timeout_at(rungs[1], process.exited()).await;
     }
     process.kill_tree().await;

@@ -498,6 +498,7 @@ impl Calls {
                 _ => {}
             }
         }
+        // Behind those above, which had their turn already.
         unsent.extend(self.queue.into_calls());
         (unsent, self.resubscriptions)
     }
@@ -562,6 +563,8 @@ fn has_share(pending: &PendingRequests, call: &QueuedCall) -> bool {
         return true;
     }
     let principal = call.call.context.client.principal();
+    // A client is alone over stdio, and with `--no-auth` clients are not told apart, so there is nobody to keep room
+    // for.
     if matches!(principal, Principal::Local | Principal::Anybody) {
         return true;
     }

@@ -183,6 +183,7 @@ impl PendingRequests {
                 self.questions.remove(&asker);
                 self.restart_silence(asker);
             }
+            // The server asked while it started, when no call was pending whose time could be suspended.
             None => {}
         }
     }

@@ -227,6 +227,7 @@ impl<'a> Start<'a> {
     }
 
     fn probe_timeout(&self) -> Duration {
+        // However short `connectTimeoutMs` is, `initialize` still has half of it.
         PROBE_TIMEOUT.min(self.server.times.connect / 2)
     }
 
