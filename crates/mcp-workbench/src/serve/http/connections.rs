@@ -96,6 +96,7 @@ impl Connections {
     /// Sets the task that serves a connection, unless it has ended already.
     pub(super) fn set_task(&self, number: u64, task: AbortHandle) {
         let mut table = self.table();
+        // The task has not run yet, so the connection cannot have been admitted.
         if let Some(entry) = table.guests.get_mut(&number) {
             entry.task = Some(task);
         }

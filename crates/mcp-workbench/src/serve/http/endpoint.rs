@@ -424,6 +424,7 @@ impl Posted {
             Self::Batch(messages) => {
                 let needs_response = |message: &&RawJson| {
                     let message = Message::parse(message.as_bytes());
+                    // An element that is not a message is answered with an error.
                     !matches!(message, Ok(Message::Notification(_) | Message::Response(_)))
                 };
                 messages.iter().filter(needs_response).count()

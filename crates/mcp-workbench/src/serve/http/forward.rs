@@ -297,6 +297,7 @@ impl LostAnswer {
     fn new(id: &RequestId, answer: Frame) -> Self {
         Self {
             event: lone_event(answer),
+            // Messages of ours have another member behind the id, so that 7 does not match 71.
             answered: [br#""id":"#, id.as_bytes(), br#",""#].concat(),
         }
     }

@@ -318,6 +318,7 @@ impl Guard {
     /// Returns true if a host is one that we serve. Without a port it has the default one.
     fn is_ours(&self, host: Host<'_>, default_port: u16, local: SocketAddr) -> bool {
         let our_port = host.port.unwrap_or(default_port) == self.address.port();
+        // A socket for both versions of IP shows clients of version 4 under mapped addresses.
         let local = local.ip().to_canonical();
         let by_address = match host.address() {
             Some(address) => {
@@ -347,6 +348,7 @@ fn bearer_token(headers: &HeaderMap) -> Result<&str, Refusal> {
         .ok_or(Refusal::NoToken)?;
     let (scheme, token) = credentials.split_once(' ').ok_or(Refusal::WrongToken)?;
     if !scheme.eq_ignore_ascii_case("bearer") {
+        // Not `WrongToken`: for another scheme the challenge has no error code (RFC 6750, section 3.1).
         return Err(Refusal::NoToken);
     }
     Ok(token.trim())

@@ -106,12 +106,14 @@ impl HttpListener {
         let session_timeout = self.options.session_timeout;
         let replica_address = replica_address(&workbenches.everybody.config(), self.address);
         let mut hosts = self.options.hosts;
+        // Other replicas send requests to this name.
         hosts.extend(replica_address.as_ref().and_then(AllowedHost::of));
         let contexts = Contexts::new(workbenches, location, replica_address, session_timeout);
         let parked = Arc::clone(&contexts.everybody().parked);
         let replica = Arc::clone(parked.replica());
         let (resource_server, task) = match self.options.users {
             Some(users) => {
+                // Clients use the address that their tokens are issued for, which may be that of a proxy.
                 hosts.extend(AllowedHost::of(&users.auth.resource));
                 let (server, task) = ResourceServer::new(users.auth, users.clients);
                 (Some(server), Some(task))

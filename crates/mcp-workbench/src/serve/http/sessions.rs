@@ -219,6 +219,7 @@ impl Sessions {
 
     /// Returns whether a client has ended this session here.
     pub(super) fn has_ended(&self, id: &str) -> bool {
+        // Only ids without a session here are looked up, so a scan is rare.
         lock(&self.ended).iter().any(|ended| ended == id)
     }
 

@@ -119,6 +119,7 @@ fn holder_digest(token: &[u8; 32], client: Option<&ClientName>) -> u128 {
 /// Compares two digests in constant time.
 fn same(one: &[u8; 32], other: &[u8; 32]) -> bool {
     let pairs = one.iter().zip(other);
+    // The compiler must not make a loop of this that ends at the first difference.
     black_box(pairs.fold(0, |difference, (one, other)| difference | (one ^ other))) == 0
 }
 
