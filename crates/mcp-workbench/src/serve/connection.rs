@@ -560,6 +560,7 @@ pub(super) fn too_many() -> Reply {
 
 /// Removes carriage returns between the tokens of a frame, because some readers take them for line ends.
 fn on_one_line(frame: &Bytes) -> Bytes {
+    // Line feeds cannot occur: the frame was read as a line.
     let value = memchr::memchr(b'\r', frame).and_then(|_| RawJson::parse(frame).ok());
     value.map_or_else(
         || frame.clone(),

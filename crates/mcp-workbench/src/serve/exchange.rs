@@ -211,6 +211,7 @@ impl Exchange {
         let mut state = self.state();
         // The client may have cancelled between two steps of a call.
         if state.is_cancelled {
+            // `end` takes the lock again.
             drop(state);
             return self.end();
         }
@@ -323,6 +324,7 @@ impl Exchange {
             let error = ObjectText::new()
                 .member("code", &code::INTERNAL_ERROR)
                 .member("message", "the client did not respond");
+            // The server may have withdrawn the question just now.
             let _ = question.answer.send(Answer::Error(error.finish()));
         }
         if let Some(runs) = runs {
@@ -531,6 +533,7 @@ impl ClientHandle for Exchange {
         let withdraw = Withdraw { exchange, key };
         Box::pin(async move {
             let answer = answered.await.ok();
+            // Named here so that the future owns it: dropped before the answer, it withdraws the question.
             drop(withdraw);
             answer
         })

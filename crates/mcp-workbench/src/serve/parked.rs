@@ -225,6 +225,7 @@ fn digest(request: &Request) -> [u8; 32] {
     });
     let mut digest = Sha256::new();
     digest.update(request.method.as_bytes());
+    // Keeps method and parameters apart.
     digest.update([0]);
     digest.update(params.unwrap_or_default());
     digest.finish()

@@ -118,6 +118,8 @@ pub(super) async fn read_requests(
 /// Lets the requests that were read finish, then ends the servers, which fails the rest.
 async fn end(workbench: &Workbench, connection: Arc<Connection>) {
     let since = Instant::now();
+    // Subscriptions never end by themselves, and nothing is read any more that could answer a question. Both would only
+    // use up the time of the other requests.
     workbench.stop_announcing();
     connection.questions().give_up();
     let _ = timeout_at(since + DRAIN_TIMEOUT, connection.all_answered()).await;
