@@ -65,6 +65,7 @@ impl Writer {
                 missed: &waiting.missed,
             };
             writing.write_all(&waiting);
+            // Nobody waits unless the log is being closed.
             let _ = end.send(());
         });
         if let Err(error) = started {
@@ -100,6 +101,7 @@ impl Writer {
         self.shared.close();
         let ended = lock(&self.ended).take();
         if let Some(ended) = ended {
+            // If the thread panicked, nothing more will be written.
             let _ = ended.await;
         }
     }

@@ -311,12 +311,14 @@ impl Host {
         self.release();
         self.stop.cancel();
         let mut count = self.clients.count();
+        // After that the servers end, which answers the requests that still run.
         let _ = timeout(DRAIN_TIMEOUT, count.wait_for(|count| *count == 0)).await;
         if let Some(first) = self.pool.get() {
             first.pool.shut_down(since).await;
         }
         let _ = timeout(END_TIMEOUT, count.wait_for(|count| *count == 0)).await;
         self.options.observation.close().await;
+        // One that stays is removed before a later host starts.
         let _ = fs::remove_file(self.place.draining_socket(std::process::id()));
     }
 

@@ -110,6 +110,7 @@ impl HostFolder {
         if fs::metadata(&log).is_ok_and(|it| it.len() > MAX_LOG_BYTES)
             && let Ok(file) = OpenOptions::new().write(true).open(log)
         {
+            // A log that is too long is no reason to refuse clients.
             let _ = file.set_len(0);
         }
     }
