@@ -395,5 +395,6 @@ impl RedirectAnswer {
 
 /// Returns an unguessable text of 43 characters.
 pub(super) fn random_text() -> String {
+    // As a code verifier it needs at least 43 characters (RFC 7636, section 4.1).
     BASE64_URL_SAFE_NO_PAD.encode(private_files::random::<32>())
 }

@@ -126,6 +126,7 @@ impl Keys {
     pub(super) async fn fetched(&self) -> Option<Arc<KeySet>> {
         let (done, fetched) = oneshot::channel();
         if self.wanted.send(done).await.is_ok() {
+            // If the owner of the keys has ended, the known ones are used until they are too old.
             let _ = fetched.await;
         }
         self.known()
@@ -152,6 +153,7 @@ impl KeyOwner {
     async fn fetch(&self) {
         match self.try_fetch().await {
             Ok(keys) => {
+                // If nobody holds the keys any more, the owner ends too.
                 let _ = self.current.send(Some(Arc::new(keys)));
             }
             Err(error) => {
