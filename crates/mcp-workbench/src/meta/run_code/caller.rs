@@ -226,6 +226,7 @@ impl ClientHandle for ScriptCaller {
         let question = OpenQuestion::new(&self.run);
         Box::pin(async move {
             let answer = answer.await;
+            // Named here so that the future owns it: the question also ends if nobody waits for the answer any more.
             drop(question);
             answer
         })

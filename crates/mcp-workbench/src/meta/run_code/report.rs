@@ -164,6 +164,7 @@ impl RunReport {
     /// Returns the error for a model.
     pub(crate) fn text(&self, code: &str) -> String {
         let mut text = self.headline();
+        // Writing to a string cannot fail.
         let _ = write!(text, "{}", self.calls_made());
         if let Some(shown) = self.place().and_then(|at| excerpt(code, at)) {
             let _ = write!(text, "\n{}", visible_lines(&shown));
@@ -198,6 +199,7 @@ impl RunReport {
                 LIMITS.result_bytes / 1024
             ),
             RunEnd::Script(End::NotJson(reason)) => format!("Result is not JSON: {reason}."),
+            // A value is not an error, so this is shown for `undefined` alone.
             RunEnd::Script(End::Undefined | End::Value(_)) => {
                 "Returned undefined. Use \"return <value>\".".to_owned()
             }

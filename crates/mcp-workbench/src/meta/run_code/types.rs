@@ -37,6 +37,7 @@ pub(crate) fn declarations(workbench: &Workbench) -> String {
         let Some(list) = server.handle.status().tools else {
             continue;
         };
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "  {}: {{", property_key(&server.name));
         let permitted = |tool: &&ToolDefinition| list.check_script(tool).is_ok();
         for tool in list.tools().iter().filter(permitted) {
