@@ -72,6 +72,7 @@ fn place(
         })
         .and_then(|()| put(&temporary, &folder.join(name)));
     if written.is_err() {
+        // The first error is the one that says why the file could not be written.
         let _ = fs::remove_file(&temporary);
     }
     written

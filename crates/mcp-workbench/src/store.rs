@@ -241,6 +241,7 @@ impl Store {
         }
         let mut state = self.state.clone();
         let is_replaced = |state: &StoreState| !matches!(state, StoreState::Up(connected) if connected.number == number);
+        // After the time limit the operation is tried once more on the lost connection, and fails with its reason.
         let _ = timeout(CONNECT_TIMEOUT, state.wait_for(is_replaced)).await;
     }
 

@@ -192,6 +192,7 @@ pub(super) async fn relay(
     context: CallContext,
 ) -> Answered {
     let Some(server) = native.toolbox.server(&route.server) else {
+        // A reload has removed the server since its lists were read.
         return Err(NativeError::NotOffered);
     };
     let call = Call {

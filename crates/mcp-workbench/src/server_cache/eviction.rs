@@ -55,6 +55,7 @@ pub(super) fn evict(folder: &Path, now: SystemTime) {
         bytes += file.bytes;
         count += 1;
         if count > MAX_FILES || bytes > MAX_BYTES || file.age > file.lifetime {
+            // One that cannot be deleted is tried again by the next eviction.
             let _ = fs::remove_file(file.path);
         }
     }

@@ -74,6 +74,7 @@ impl Contents {
                 };
                 (name.clone(), handle)
             });
+            // Cannot fail: they were created above without servers.
             let _ = renewed.servers.set(servers.collect());
         }
         renewed
@@ -91,6 +92,7 @@ impl Contents {
         });
         let servers: Servers = servers.collect();
         let separated = Self::new(Arc::clone(&self.config), Arc::clone(&self.pool));
+        // Cannot fail: they were created above without servers.
         let _ = separated.servers.set(servers);
         is_changed.then_some(separated)
     }

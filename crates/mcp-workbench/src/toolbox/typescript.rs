@@ -193,6 +193,7 @@ fn joined(parts: impl Iterator<Item = String>, operator: &str) -> String {
         if !text.is_empty() {
             text.push_str(operator);
         }
+        // Writing to a string cannot fail.
         let _ = write!(text, "{part}");
         seen.push(part);
     }
