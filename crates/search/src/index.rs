@@ -194,6 +194,7 @@ impl Index {
         self.named.extend([(keys.name, place), (keys.full, place)]);
         self.prints.insert((fingerprint, place));
         self.count += 1;
+        // After the fingerprint, for which the words have to be in the order of the texts: this sorts them.
         self.post(place, words);
         place
     }
@@ -269,6 +270,7 @@ impl Index {
     fn drop_unused(&mut self, terms: impl Iterator<Item = u32>) {
         for place in terms {
             let term = &mut self.terms[place as usize];
+            // A word may come twice, and its position must not become free twice.
             if term.postings.is_empty() && self.lookup.remove(&hash(&term.text)).is_some() {
                 *term = Term::default();
                 self.free_terms.push(place);

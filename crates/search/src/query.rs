@@ -275,6 +275,7 @@ fn rarity(index: &Index, term: u32) -> f32 {
     let all = index.len() as f32;
     let having = index.terms[term as usize].postings.len() as f32;
     // `libm` gives the same bits on every system, so that the order of hits is the same too.
+    // With the 1 the rarity of a word that most tools have stays above zero.
     let rarity = libm::logf(1.0 + (all - having + 0.5) / (having + 0.5));
     libm::powf(rarity, index.weights.rarity)
 }

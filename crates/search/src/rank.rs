@@ -163,6 +163,8 @@ impl Index {
             }
             // Most tools cannot be among the best even with the highest factor, so they are skipped without a closer
             // look.
+            // Not if a toolbox is given, whose tools alone are counted, or if tools are named, which come first with
+            // any score.
             if named.is_empty() && query.toolbox.is_none() && score * most_factor < best.least {
                 best.seen += 1;
                 continue;

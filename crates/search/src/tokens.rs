@@ -130,7 +130,7 @@ fn each_run<'a>(text: &'a str, mut visit: impl FnMut(Run<'_>)) {
     let mut ideographs: Vec<char> = Vec::new();
     let mut start: Option<usize> = None;
     let letters = |run: &'a str, visit: &mut dyn FnMut(Run<'_>)| {
-        // Longer runs are encoded data. They match no query and would fill the index.
+        // Longer runs match no query and would fill the index.
         if run.len() <= MAX_WORD_BYTES {
             visit(Run::Letters(run));
         }
