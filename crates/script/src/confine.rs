@@ -94,6 +94,7 @@ mod linux {
                 maximum: Some(0),
             },
         )?;
+        // Last, because it denies the calls that were made above.
         deny_system_calls()
     }
 
