@@ -29,6 +29,7 @@ pub(super) fn try_data(text: &str) -> bool {
 
 /// Prints a message for the user to stderr.
 pub(super) fn remark(text: &str) {
+    // If stderr is closed, there is nowhere to report it.
     let _ = writeln!(io::stderr().lock(), "{}", escape_controls(text));
 }
 

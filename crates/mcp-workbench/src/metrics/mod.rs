@@ -158,6 +158,7 @@ impl Counted {
                 last = name;
             }
             let labels = braces(labels);
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{name}{labels} {value}");
         }
     }

@@ -334,6 +334,7 @@ fn confirm(yes: bool) -> Result<(), InstallError> {
     }
     output::prompt("Write it? [y/N] ");
     let mut line = String::new();
+    // Without an answer the line is empty, which means no.
     let _ = io::stdin().lock().read_line(&mut line);
     match line.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Ok(()),

@@ -150,6 +150,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
+        // After the rename there is no draft any more.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -75,6 +75,7 @@ impl Inotify {
 
     /// Reads all pending events. Returns whether one of them is relevant.
     pub(super) fn take(&self) -> bool {
+        // An event has at most 272 bytes: a name has up to 255.
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut events = Reader::new(self.queue.get_ref().as_fd(), &mut buffer);
         let mut counts = false;
