@@ -201,7 +201,7 @@ pub(super) fn is_same(file: &File, path: &Path) -> bool {
     (open.dev(), open.ino()) == (there.dev(), there.ino())
 }
 
-/// Returns true if an open file is still the one at a path, as far as that can be told.
+/// Returns true if an open file is still the one at a path, as far as the system shows it.
 #[cfg(not(unix))]
 pub(super) fn is_same(_: &File, path: &Path) -> bool {
     path.exists()

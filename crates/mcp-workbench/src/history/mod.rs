@@ -19,12 +19,12 @@ use crate::{
     sync::lock,
 };
 
-/// The most calls that are kept.
+/// The most calls that are stored.
 const MAX_CALLS: usize = 500;
-/// The most bytes of messages that are kept for all calls.
+/// The most bytes of messages that are stored for all calls.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// The most notes that are kept.
+/// The most notes that are stored.
 const MAX_NOTES: usize = 200;
 
 /// The number of changes so far, by what changed.

@@ -13,11 +13,11 @@ use crate::{
     moment::write_time,
 };
 
-/// The largest message that is kept.
+/// The largest message that is stored.
 const MAX_MESSAGE: usize = 64 * 1024;
-/// The most hops of a call that are kept.
+/// The most hops of a call that are stored.
 const MAX_HOPS: usize = 32;
-/// The number of characters of a name that are kept.
+/// The number of characters of a name that are stored.
 const MAX_NAME: usize = 200;
 
 /// A call of a client, with the requests to servers that it led to.
@@ -247,7 +247,7 @@ impl CallRecord {
         self
     }
 
-    /// Returns the call with the command that repeats it, if it is one of a tool and its arguments are kept.
+    /// Returns the call with the command that repeats it, if it is one of a tool and its arguments are stored.
     pub(crate) fn with_command(mut self, program: &Invocation) -> Self {
         let names = [&self.toolbox, &self.server, &self.tool];
         if let ([Some(toolbox), Some(server), Some(tool)], Some(arguments)) =

@@ -121,7 +121,7 @@ impl ParkedCalls {
         self.replica.handle(SealPurpose::Run, handle)
     }
 
-    /// Returns the exchange of a task, if this principal got its id from us. The task is kept for longer.
+    /// Returns the exchange of a task, if this principal got its id from us. The time until it expires starts over.
     pub(super) fn task(&self, id: &str, principal: Principal) -> Option<Arc<Exchange>> {
         let HandleOwner::Here(handle) = self.replica.place(SealPurpose::Run, id)? else {
             return None;

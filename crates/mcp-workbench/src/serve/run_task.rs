@@ -13,7 +13,7 @@ use crate::{
     wire::code,
 };
 
-/// How long a task is kept after the last request about it, in milliseconds.
+/// How long a task is stored after the last request about it, in milliseconds.
 const TTL_MS: u64 = 600_000;
 /// How often a client is to ask, in milliseconds.
 const POLL_INTERVAL_MS: u64 = 1000;

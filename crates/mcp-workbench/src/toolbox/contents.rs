@@ -80,7 +80,7 @@ impl Contents {
         renewed
     }
 
-    /// Returns the contents without the servers that are kept for another client; `None` if there are none.
+    /// Returns the contents without the servers that are reserved for another client; `None` if there are none.
     pub(super) fn separated(&self) -> Option<Self> {
         let known = self.servers.get()?;
         let mut is_changed = false;

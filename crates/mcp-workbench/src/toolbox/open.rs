@@ -87,7 +87,7 @@ impl Toolbox {
         changes
     }
 
-    /// Replaces the servers that are kept for another client.
+    /// Replaces the servers that are reserved for another client.
     pub(crate) fn separate(&self) {
         if let Some(separated) = self.contents().separated() {
             self.contents.send_replace(Arc::new(separated));

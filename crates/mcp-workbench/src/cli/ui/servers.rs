@@ -126,7 +126,7 @@ impl ListedServer {
     }
 }
 
-/// Returns the resident memory of a process, where the system tells it.
+/// Returns the resident memory of a process, where the system reports it.
 fn resident_bytes(pid: u32) -> Option<u64> {
     // A file of the kernel, which is read without waiting for a disk.
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;

@@ -142,7 +142,7 @@ impl Contexts {
         }
     }
 
-    /// Ends what was kept for users and for sets of extensions that were idle for too long.
+    /// Ends the contexts of users and of sets of extensions that were idle for too long.
     pub(super) fn sweep(
         &self,
         is_busy: impl Fn(Principal) -> bool,

@@ -19,9 +19,9 @@ use crate::{
 /// Upper bound on a file that is read. More than a host writes, which checks the length before each write: without the
 /// end of a file, calls that were answered would be answered again.
 const MAX_REPLAYED_BYTES: usize = 2 * MAX_JOURNAL_BYTES;
-/// The part that is kept of the end of a line that is too long. Its id may be there.
+/// The part that is stored of the end of a line that is too long. Its id may be there.
 pub(super) const LINE_END_BYTES: usize = 4 * 1024;
-/// The part of an unfinished line of output that is kept. Our own messages begin with their id.
+/// The part of an unfinished line of output that is stored. Our own messages begin with their id.
 const MAX_HEAD_BYTES: usize = 256;
 /// Words of the requests that a session depends on.
 const SESSION_WORDS: [&str; 4] = ["initialize", "setLevel", "subscribe", "open_toolbox"];
@@ -62,7 +62,7 @@ pub(crate) struct Replay {
     pub(crate) session: Vec<SessionLine>,
     /// The lines without an answer, in order.
     pub(crate) open: Vec<OpenRequest>,
-    /// The beginning of a line. One that is too long is kept in part.
+    /// The beginning of a line. One that is too long is stored in part.
     pub(crate) partial: Bytes,
     /// The id of that line, if it was refused because it is too long.
     pub(crate) refused: Option<RequestId>,
@@ -112,7 +112,7 @@ impl Replay {
     /// Compares what was taken with what was recorded for the client. `sent` is the length of the output that was sent.
     pub(super) fn of(mut input: Bytes, output: &Bytes, sent: usize) -> Self {
         let mut replay = Self::default();
-        // The output first: it tells which requests of the input have an answer.
+        // The output first: it says which requests of the input have an answer.
         let mut answered = replay.take_output(output, sent);
         // Each line of the input is matched with the answers by its id. What the session depends on is kept even if
         // it was answered; of all other lines only those without an answer are open.
