@@ -36,8 +36,8 @@ const LOCK_BYTES: usize = 16;
 const UNLOCK: &str =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 /// The generic cell rate algorithm: the key holds the moment at which all that was taken is paid for. Times are in
-/// microseconds of the store's clock, so that the clocks of replicas do not count. More units than the burst wait until all is paid
-/// for.
+/// microseconds of the store's clock, so that the clocks of replicas do not count. More units than the burst wait until
+/// all is paid for.
 const TAKE_RATE: &str = "
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
@@ -198,8 +198,8 @@ impl Store {
         Ok((wait > 0).then(|| Duration::from_micros(wait)))
     }
 
-    /// Runs a command. If the connection turns out to be lost, runs it once more on the next one: every command has the same effect
-    /// if it runs twice, or takes more than it had to.
+    /// Runs a command. If the connection turns out to be lost, runs it once more on the next one: every command has the
+    /// same effect if it runs twice, or takes more than it had to.
     async fn run<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, StoreError> {
         let connected = self.connected().await?;
         match connected.connection.query(command).await {

@@ -1,7 +1,8 @@
 //! The process in which a filter runs: this program, with an argument of its own, under limits that it sets itself.
 //!
-//! Its stdin is the length of the filter on a line of its own, the filter and the JSON text. Its stdout is the output: each value on a line of its own.
-//! The exit code says if the output is complete; with [`EXIT_FAILED`] it is the error message instead.
+//! Its stdin is the length of the filter on a line of its own, the filter and the JSON text. Its stdout is the output:
+//! each value on a line of its own. The exit code says if the output is complete; with [`EXIT_FAILED`] it is the error
+//! message instead.
 
 use std::{
     io::{self, Read, Write},

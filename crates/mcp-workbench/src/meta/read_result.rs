@@ -1,5 +1,5 @@
-//! `read_result`: reads a stored result page by page, searches it for a text, or selects a part of it. It is for clients that cannot read
-//! resources.
+//! `read_result`: reads a stored result page by page, searches it for a text, or selects a part of it. It is for
+//! clients that cannot read resources.
 
 use std::borrow::Cow;
 

@@ -233,9 +233,9 @@ impl Native {
         merged
     }
 
-    /// Returns the server that a resource belongs to: for a user interface the first server whose tools name it, for the
-    /// files of a skill the server of the skill, then the first server that lists it, then the first with a template that it matches, then the only one that has resources
-    /// at all.
+    /// Returns the server that a resource belongs to: for a user interface the first server whose tools name it, for
+    /// the files of a skill the server of the skill, then the first server that lists it, then the first with a
+    /// template that it matches, then the only one that has resources at all.
     async fn resource_route(
         &self,
         uri: &str,

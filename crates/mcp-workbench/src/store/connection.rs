@@ -21,7 +21,8 @@ const FIND_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a cluster is asked again within an operation, because a key has moved or a node is away.
 const CLUSTER_RETRIES: u32 = 3;
 
-/// A connection. Cheap to clone. Its type is hidden: it is part of the type of nearly every future, and the compiler follows all parts.
+/// A connection. Cheap to clone. Its type is hidden: it is part of the type of nearly every future, and the compiler
+/// follows all parts.
 #[derive(Clone)]
 pub(super) struct StoreConnection(Arc<dyn Commands>);
 

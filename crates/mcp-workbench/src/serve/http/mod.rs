@@ -19,8 +19,8 @@
 //! - [`quotas`] has the limits of each principal, whose rates are [`bucket`]s;
 //! - [`sessions`] holds the clients, [`streams`] the output to each of them, and [`bodies`] puts it into a
 //!   [`response`]; [`unread`] bounds the bytes that are stored for all of them;
-//! - [`owners`] finds the replica that a request belongs to, [`forward`] sends it there, and [`sealed_session`] lets a session continue in
-//!   another one;
+//! - [`owners`] finds the replica that a request belongs to, [`forward`] sends it there, and [`sealed_session`] lets a
+//!   session continue in another one;
 //! - [`event_streams`] opens and resumes streams, and [`shared_events`] lets another replica answer for one that is gone;
 //! - [`stateless`] handles the revision without sessions, and [`agreement`] checks that the headers of its requests
 //!   match their bodies;
