@@ -33,7 +33,7 @@ pub(crate) fn replace(folder: &Path, name: &str, text: &[u8]) -> io::Result<()> 
     replace_pieces(folder, name, &[text])
 }
 
-/// Does the same with a text that is given in pieces.
+/// Does the same as [`replace`] with a text that is given in pieces.
 pub(crate) fn replace_pieces(
     folder: &Path,
     name: &str,

@@ -16,7 +16,7 @@ pub(crate) fn own_program() -> io::Result<PathBuf> {
     Ok(program)
 }
 
-/// The file to execute for `command`: itself if it is a path, else the first match in `path`.
+/// Returns the file to execute for `command`: itself if it is a path, else the first match in `path`.
 pub(crate) fn find_program(command: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     let given = Path::new(command);
     // With a separator it is a path and not searched for, as in a shell.

@@ -102,19 +102,19 @@ impl RawJson {
         Self(Bytes::copy_from_slice(&self.0))
     }
 
-    /// The text of the value.
+    /// Returns the text of the value.
     #[inline]
     pub fn as_bytes(&self) -> &Bytes {
         &self.0
     }
 
-    /// The text of the value, without a copy.
+    /// Returns the text of the value without a copy.
     #[inline]
     pub fn into_bytes(self) -> Bytes {
         self.0
     }
 
-    /// The text of the value.
+    /// Returns the text of the value.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("checked when the value was scanned")
     }

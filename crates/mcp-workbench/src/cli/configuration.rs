@@ -109,7 +109,7 @@ impl UnknownName {
         }
     }
 
-    /// An unknown or disabled server.
+    /// Returns the error for an unknown or disabled server.
     pub(super) fn server(name: &str, toolbox: &Toolbox) -> Self {
         let (shown, of) = (visible(name), visible(toolbox.name.as_str()));
         // A disabled server is known, and the hint is the command that enables it.

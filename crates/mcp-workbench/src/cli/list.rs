@@ -274,7 +274,7 @@ fn as_size(number: u64) -> usize {
 }
 
 impl ListedServer {
-    /// The server with its tools.
+    /// Returns the text for the server with its tools.
     fn render(&self, style: OutputStyle) -> String {
         let name = visible(self.name.as_str());
         match &self.found {

@@ -131,7 +131,7 @@ fn make(file: &Path) -> io::Result<()> {
     }
 }
 
-/// `mcp-workbench/token` in the user's state directory.
+/// Returns `mcp-workbench/token` in the user's state directory.
 fn state_file(environment: &Environment) -> Option<PathBuf> {
     // A relative directory would depend on where the workbench is started.
     let given = |variable: &str| {

@@ -205,7 +205,7 @@ impl EventClient {
         }
     }
 
-    /// A legacy client over a pipe, of which nothing else is known.
+    /// Returns a legacy client over a pipe, of which nothing else is known.
     #[cfg(test)]
     pub(crate) fn unknown() -> Self {
         Self {

@@ -108,7 +108,7 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// About how many bytes are written.
+    /// Returns about how many bytes are written.
     fn room(&self) -> usize {
         USUAL_BYTES
             + match self {
@@ -201,7 +201,7 @@ impl Frame {
         self.head.len() + rest
     }
 
-    /// Never: a frame has at least its newline.
+    /// Returns false: a frame has at least its newline.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -101,7 +101,7 @@ impl RequestId {
         })
     }
 
-    /// The id as a JSON value.
+    /// Returns the id as a JSON value.
     pub fn to_json(&self) -> RawJson {
         match &self.0 {
             IdText::Short { .. } => RawJson::trusted(Bytes::copy_from_slice(self.as_bytes())),
@@ -109,7 +109,7 @@ impl RequestId {
         }
     }
 
-    /// The id as JSON text.
+    /// Returns the id as JSON text.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             IdText::Short { length, text } => &text[..usize::from(*length)],
@@ -273,7 +273,7 @@ pub(super) struct Scanned {
 }
 
 impl Scanned {
-    /// The message, unless its text is broken inside strings.
+    /// Returns the message, unless its text is broken inside strings.
     fn unflawed(self, frame: &Bytes) -> Result<Message, ParseError> {
         self.utf8?;
         if self.flaws.raw_control {
@@ -293,7 +293,7 @@ impl Envelope {
         Self::scan_with(Scanner::new(frame), frame, outline)
     }
 
-    /// The same with a scanner of the frame.
+    /// Does the same as [`Self::scan`] with a scanner of the frame.
     pub(super) fn scan_with(
         mut scanner: Scanner<'_>,
         frame: &Bytes,
@@ -343,7 +343,7 @@ impl Envelope {
         (start != 0).then_some(start as usize..end as usize)
     }
 
-    /// The message, if it is one, out of the frame that was scanned.
+    /// Returns the message, if it is one, from the frame that was scanned.
     pub(super) fn into_message(self, frame: &Bytes) -> Result<Message, InvalidMessage> {
         // The scan has checked the whole frame, so its parts are valid.
         let value = |span: Span| RawJson::trusted(frame.slice(span));
@@ -394,7 +394,7 @@ impl Envelope {
     }
 }
 
-/// The name of a method, as it is quoted.
+/// Returns the name of a method from its quoted form.
 fn method_name(quoted: &[u8]) -> Cow<'static, str> {
     let inner = &quoted[1..quoted.len() - 1];
     let usual = USUAL_METHODS

@@ -29,7 +29,7 @@ pub(crate) fn parse_on_one_line(text: &Bytes) -> Result<Message, ParseError> {
     parse_checked(text, None)
 }
 
-/// The same for a text of which a part was checked while it arrived.
+/// Does the same as [`parse_on_one_line`] for a text of which a part was checked while it arrived.
 pub(crate) fn parse_checked(
     text: &Bytes,
     checked: Option<&CheckedPart>,

@@ -141,7 +141,7 @@ fn opencode(place: &WorkbenchEntry<'_>) -> Value {
     json!({ "permission": Value::Object(tools.collect()) })
 }
 
-/// A list in the entry of the server itself.
+/// Returns a list for the entry of the server itself.
 fn approved(key: &str) -> String {
     let tools: Vec<_> = MetaTool::ALL.into_iter().map(MetaTool::name).collect();
     pretty(&json!({ key: tools }))

@@ -117,7 +117,7 @@ impl fmt::Display for NoAnswer {
 }
 
 impl NotPermitted {
-    /// The stable code for programs.
+    /// Returns the stable code for programs.
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Denied(_) => "permission_denied",

@@ -39,7 +39,7 @@ pub(super) struct Posting {
 }
 
 impl Posting {
-    /// A request of a client without a session.
+    /// Creates a request of a client without a session.
     pub(super) fn request(body: Bytes, request: &Request) -> Self {
         let lost = replica_gone(&request.method).to(&request.id).into_frame();
         Self {
@@ -49,7 +49,7 @@ impl Posting {
         }
     }
 
-    /// The answer of a client to a question.
+    /// Creates the answer of a client to a question.
     pub(super) fn answer(body: Bytes) -> Self {
         Self {
             method: Method::POST,
@@ -58,7 +58,7 @@ impl Posting {
         }
     }
 
-    /// The rest of a stream.
+    /// Creates a request for the rest of a stream.
     pub(super) fn reading() -> Self {
         Self {
             method: Method::GET,

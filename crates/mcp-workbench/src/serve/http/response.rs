@@ -54,7 +54,7 @@ impl ResponseBody {
         self.meter = Some(meter);
     }
 
-    /// Bytes that are all there.
+    /// Creates a body of bytes that are all there.
     pub(super) fn parts(parts: PartsBody) -> Self {
         Self {
             content: Content::Parts(parts),
