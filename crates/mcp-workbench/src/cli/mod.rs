@@ -280,6 +280,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn run(command: Command, config: Option<&Path>, environment: &Environment) -> CommandResult {
     match command {
+        // Not reached: `main` handles it with the `--as` in front of the command.
         Command::Serve(arguments) => serve::run(config, arguments.0, None, environment),
         Command::Init(arguments) => init::run(config, &arguments, environment),
         Command::Import(arguments) => import::run(config, &arguments, environment),

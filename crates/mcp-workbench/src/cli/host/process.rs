@@ -272,6 +272,7 @@ fn narrow(config: &mut Config, only: &Selection) -> Result<(), UnknownName> {
     if let (Some(toolbox), Some(server)) = (&only.toolbox, &only.server) {
         choose_server(config, toolbox, server)?;
     }
+    // Commands call the meta-tools, which native mode does not have.
     config.tool_mode = ToolMode::Proxy;
     Ok(())
 }

@@ -313,6 +313,7 @@ impl NewServer {
 
     /// Returns true if the entry is disabled.
     pub(super) fn is_disabled(&self) -> bool {
+        // An imported entry has the key only if it is true.
         self.entry.get("disabled").is_some()
     }
 

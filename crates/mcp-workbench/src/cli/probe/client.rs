@@ -120,6 +120,7 @@ impl ClientHandle for ShellClient {
     }
 
     fn progress_token(&self) -> Option<RawJson> {
+        // Any token is unique, because a command makes one call at a time.
         (self.role != Role::Observer).then(|| RawJson::of(&0))
     }
 

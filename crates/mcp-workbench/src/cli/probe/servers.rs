@@ -191,6 +191,7 @@ impl ProbeTask {
             progress.done(self.number);
             return (self.number, probed);
         }
+        // Held until the server is up or has failed.
         let _slot = slots.acquire().await;
         let name = format!("{}/{}", self.toolbox, self.server.name);
         progress.begin(self.number, &visible(&name));

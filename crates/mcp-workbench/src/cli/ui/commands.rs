@@ -66,6 +66,7 @@ impl Commands {
     pub(super) async fn run(&self, arguments: &[&str]) -> Option<Output> {
         let mut child = self.start(arguments).ok()?;
         let (mut stdout, mut stderr) = (String::new(), String::new());
+        // A command that prints more blocks, and is killed at the time limit.
         let mut output = child.stdout.take()?.take(MAX_OUTPUT);
         let mut errors = child.stderr.take()?.take(MAX_OUTPUT);
         let ended = timeout(TIMEOUT, async {

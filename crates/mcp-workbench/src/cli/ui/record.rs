@@ -75,6 +75,7 @@ impl PageRecord {
     pub(super) fn of_host(page: crate::host::PageAddress) -> Self {
         Self {
             address: page.address,
+            // It only recognizes the record file of a process, and the page of a host has none.
             pid: 0,
             key: page.key,
         }
