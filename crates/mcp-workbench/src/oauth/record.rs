@@ -138,6 +138,7 @@ impl Record {
     pub(crate) fn is_signed_in(&self) -> bool {
         let now = SystemTime::now();
         let token = self.token.as_ref();
+        // A token counts if nobody here knows when it expires: the server will say so.
         token.is_some_and(|it| it.refresh.is_some() || it.left(now) != Some(Duration::ZERO))
     }
 

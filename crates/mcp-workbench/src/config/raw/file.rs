@@ -54,6 +54,7 @@ const PINS: &[&str] = &["off", "notice", "enforce"];
 
 /// Reads the content of a configuration file. Parts that were recorded as wrong are missing from the result.
 pub(in crate::config) fn read(text: &str, findings: &mut Findings) -> RawConfig {
+    // The byte order mark that some editors put at the beginning of a file.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = Reader::new(text, findings);
     match parse_to_ast(text, &CollectOptions::default(), &SYNTAX) {

@@ -46,6 +46,7 @@ pub(super) fn url(endpoint: &RemoteEndpoint) -> Result<Url, ConnectError> {
     let mut url = Url::parse(&endpoint.url).map_err(|error| ConnectError::UnusableUrl {
         reason: error.to_string(),
     })?;
+    // A fragment is not part of a request (RFC 9110, section 7.1).
     url.set_fragment(None);
     Ok(url)
 }
@@ -61,6 +62,7 @@ pub(super) fn headers(endpoint: &RemoteEndpoint) -> Result<HeaderMap, ConnectErr
         if is_ours(parsed.as_str()) {
             tracing::warn!("ignoring header '{parsed}' of the entry: the transport sets it");
         } else {
+            // Not `insert`: names that differ only in case are one header with several values.
             headers.append(parsed, value);
         }
     }
@@ -74,6 +76,7 @@ fn is_ours(name: &str) -> bool {
 /// Adds the headers that every request has besides those of the entry: `Host`, the user agent, and the credentials of
 /// the address or the proxy. Headers of the entry win.
 pub(super) fn add_usual(headers: &mut HeaderMap, url: &Url, client: &Client) {
+    // An address has its port only if it is not that of its scheme, as in `Host`.
     let host = &url[Position::BeforeHost..Position::AfterPort];
     let usual = [
         (HOST, HeaderValue::try_from(host).ok()),

@@ -114,6 +114,7 @@ fn recheck(session: &mut Session, status: &watch::Sender<Status>) {
     {
         report_trust(session.calls.about(), &tools, unapproved(&before));
     }
+    // A list that is being checked is judged by the rules from before.
     session.refresh.discard_work(session.calls.now());
     session.announce_change(status);
 }
