@@ -119,6 +119,7 @@ impl<'a> CallParams<'a> {
                     continue;
                 }
             };
+            // The server may read a different one than we have checked.
             if slot.replace(member.value).is_some() {
                 return Err("params: duplicate key");
             }

@@ -141,6 +141,7 @@ impl<'a> ResumableStream<'a> {
         while self.resumes < MAX_RESUMES {
             self.resumes += 1;
             tokio::time::sleep(self.position.pause).await;
+            // Only Streamable HTTP can resume a stream.
             let Route::Streamable(target) = self.peer.route().await else {
                 break;
             };

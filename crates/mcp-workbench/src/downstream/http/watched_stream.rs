@@ -115,6 +115,7 @@ impl WatchedStream {
                 context.waker().wake_by_ref();
                 Poll::Ready(Ok(length))
             }
+            // No byte was written, so the request may be sent again on another connection.
             Err(error) => Poll::Ready(Err(error)),
         }
     }

@@ -236,6 +236,7 @@ impl StreamsState {
 
     /// Drops waiting notifications of a stream, if there are more than are written at once.
     pub(super) fn drop_notices(&mut self, id: u64) {
+        // No stream has more than all of them together.
         if self.notices < MAX_PROMPT_BYTES {
             return;
         }
