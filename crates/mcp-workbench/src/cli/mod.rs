@@ -50,7 +50,7 @@ use std::{
 };
 
 use ::demo::DemoServer;
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum, error::ErrorKind};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, error::ErrorKind};
 use tracing::level_filters::LevelFilter;
 
 use self::{deferred::Deferred, switch::Switch};
@@ -69,7 +69,18 @@ const PROGRAM: &str = "mcp-workbench";
 /// Without a command it serves MCP over stdin and stdout.
 #[derive(Parser)]
 #[command(name = PROGRAM, version, max_term_width = 80)]
-struct Arguments {
+struct CommandLine<C: Subcommand> {
+    #[command(flatten)]
+    options: Options,
+
+    #[command(subcommand)]
+    command: Option<C>,
+}
+
+type Arguments = CommandLine<Command>;
+
+#[derive(Args)]
+struct Options {
     /// The configuration file [default: `$WORKBENCH_CONFIG`, ./workbench-config.json, or
     /// mcp-workbench/workbench-config.json in your configuration directory]
     #[arg(long, value_name = "FILE", global = true)]
@@ -89,9 +100,12 @@ struct Arguments {
     /// Serve only what this client of the configuration may use
     #[arg(long = "as", value_name = "NAME")]
     client: Option<String>,
+}
 
-    #[command(subcommand)]
-    command: Option<Command>,
+/// The only command that starts for every client.
+#[derive(Subcommand)]
+enum ServeCommand {
+    Serve(serve::ServeArguments),
 }
 
 #[derive(Subcommand)]
@@ -234,13 +248,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(done) = completions::answer(&arguments, &environment) {
         return done.unwrap_or_else(|error| output::failure(&*error));
     }
-    // Clap exits by itself with `parse`; here its output goes through `output` like all other text.
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let Arguments { options, command } = match parse(arguments) {
         Ok(arguments) => arguments,
         Err(error) => return output::usage(&usage::with_suggestion(error)),
     };
-    let may_serve = matches!(&arguments.command, None | Some(Command::Serve(_)));
-    if arguments.client.is_some() && !may_serve {
+    let may_serve = matches!(&command, None | Some(Command::Serve(_)));
+    if options.client.is_some() && !may_serve {
         let error = Arguments::command().error(
             ErrorKind::ArgumentConflict,
             "--as is an option of serving: `mcp-workbench --as NAME`, or `mcp-workbench serve --as NAME`",
@@ -250,7 +263,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let colour = environment
         .variable("NO_COLOR")
         .is_none_or(std::ffi::OsStr::is_empty);
-    let level = arguments.log_level.unwrap_or(match arguments.command {
+    let level = options.log_level.unwrap_or(match command {
         None | Some(Command::Serve(_)) => LogLevel::Info,
         #[cfg(unix)]
         Some(Command::HostProcess(_)) => LogLevel::Info,
@@ -259,23 +272,38 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     });
     let logging = telemetry::start_logging(LogSettings {
         level: level.into(),
-        format: arguments.log_format.into(),
-        file: arguments.log_file,
+        format: options.log_format.into(),
+        file: options.log_file,
         colour,
     });
     if let Err(error) = logging {
         return output::failure(&error);
     }
-    let config = arguments.config.as_deref();
-    let done = match arguments.command {
-        None => serve::run_stdio(config, arguments.client, &environment),
-        Some(Command::Serve(serve)) => serve::run(config, serve.0, arguments.client, &environment),
+    let config = options.config.as_deref();
+    let done = match command {
+        None => serve::run_stdio(config, options.client, &environment),
+        Some(Command::Serve(serve)) => serve::run(config, serve.0, options.client, &environment),
         Some(command) => run(command, config, &environment),
     };
     match done {
         Ok(code) => code,
         Err(error) => output::failure(&*error),
     }
+}
+
+/// Parses the command line. Clap exits by itself with `parse`; here its output goes through `output` like all other text.
+fn parse(arguments: Vec<OsString>) -> Result<Arguments, clap::Error> {
+    // Clap copies the global options into every command. To do that for thirty commands would be a fifth of the
+    // instructions of a start, so the command that clients start is tried alone. All others, help and errors need the
+    // whole definition.
+    if let Ok(serving) = CommandLine::try_parse_from(&arguments) {
+        let command = serving.command;
+        return Ok(Arguments {
+            options: serving.options,
+            command: command.map(|ServeCommand::Serve(it)| Command::Serve(Deferred(it))),
+        });
+    }
+    Arguments::try_parse_from(arguments)
 }
 
 fn run(command: Command, config: Option<&Path>, environment: &Environment) -> CommandResult {
