@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Kind, RawJson, Scanner};
+use crate::{Kind, RawJson, Scanner, unescape};
 
 /// A position in a value that is known to be valid.
 pub struct Cursor<'a> {
@@ -109,6 +109,14 @@ impl<'a> Cursor<'a> {
         Some(&self.scanner.bytes()[start..self.at])
     }
 
+    /// Skips a value and returns it. It shares the buffer.
+    pub fn raw(&mut self) -> Option<RawJson> {
+        let start = self.move_past_value()?;
+        Some(RawJson::trusted(
+            self.value.as_bytes().slice(start..self.at),
+        ))
+    }
+
     /// Skips a string and returns its text, borrowed if it has no escapes.
     pub fn any_text(&mut self) -> Option<Cow<'a, str>> {
         let start = self.at;
@@ -117,8 +125,9 @@ impl<'a> Cursor<'a> {
             let text = &self.scanner.bytes()[start + 1..self.at - 1];
             return Some(Cow::Borrowed(std::str::from_utf8(text).ok()?));
         }
-        let string = self.value.as_bytes().slice(start..self.at);
-        Some(Cow::Owned(RawJson::trusted(string).as_text()?.into_owned()))
+        Some(Cow::Owned(
+            unescape(&self.scanner.bytes()[start..self.at]).into_owned(),
+        ))
     }
 
     /// Skips a value; returns its start.

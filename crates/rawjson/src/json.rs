@@ -195,14 +195,15 @@ impl RawJson {
             return None;
         }
         let mut found = None;
-        walk_members(&mut Scanner::new(&self.0), 0, |scanner, key, at| {
+        // The walk ends at the member: a list may follow it that is much larger.
+        let _ = walk_members(&mut Scanner::new(&self.0), 0, |scanner, key, at| {
             let end = scanner.value(at, 1)?;
-            if found.is_none() && *key.bytes() == *name.as_bytes() {
+            if *key.bytes() == *name.as_bytes() {
                 found = Some(at..end);
+                return Err(ScanFault::syntax(at));
             }
             Ok(end)
-        })
-        .expect("checked when the value was scanned");
+        });
         Some(self.span(found?))
     }
 
@@ -289,6 +290,28 @@ impl RawJson {
         let mut text = Vec::with_capacity(self.0.len());
         self.minify_into(&mut text);
         Self(text.into())
+    }
+
+    /// Appends the members of an object whose unescaped keys `keeps` accepts, each with a comma behind it and without white
+    /// space between tokens.
+    pub fn minify_members_into(&self, out: &mut Vec<u8>, keeps: impl Fn(&[u8]) -> bool) {
+        if self.kind() != Kind::Object {
+            return;
+        }
+        walk_members(&mut Scanner::new(&self.0), 0, |scanner, key, at| {
+            let end = scanner.value(at, 1)?;
+            if keeps(&key.bytes()) {
+                // Most objects are sent without white space, and their members are copied as they are.
+                if scanner.has_blanks {
+                    self.span(key.at..end).minify_into(out);
+                } else {
+                    out.extend_from_slice(&self.0[key.at..end]);
+                }
+                out.push(b',');
+            }
+            Ok(end)
+        })
+        .expect("checked when the value was scanned");
     }
 
     /// Appends the value without white space between tokens.

@@ -20,7 +20,7 @@ pub use cursor::Cursor;
 pub use json::{
     Insertion, Key, Kind, Member, RawJson, Span, unescape, walk_elements, walk_members,
 };
-pub use object::{ObjectText, write_json, write_string};
+pub use object::{ObjectText, write_escaped, write_json, write_string};
 pub use scan::{Flaws, MAX_DEPTH, ScanError, ScanFault, Scanner};
 pub use splice::Spliced;
 

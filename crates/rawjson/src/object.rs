@@ -49,6 +49,21 @@ impl ObjectText {
         self
     }
 
+    /// Adds a member with an array of relayed values.
+    #[must_use]
+    pub fn array(mut self, key: &str, elements: &[RawJson]) -> Self {
+        self.key(key);
+        self.0.push(b'[');
+        for (index, element) in elements.iter().enumerate() {
+            if index > 0 {
+                self.0.push(b',');
+            }
+            self.0.extend_from_slice(element.as_bytes());
+        }
+        self.0.push(b']');
+        self
+    }
+
     pub fn finish(mut self) -> RawJson {
         self.0.push(b'}');
         RawJson::trusted(self.0.into())
@@ -73,14 +88,38 @@ impl Default for ObjectText {
     }
 }
 
-/// Appends a string. Almost none has anything to escape.
+/// Appends a string.
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
-    if plain_length(text.as_bytes()) < text.len() {
-        return write_json(out, text);
+    out.push(b'"');
+    write_escaped(out, text);
+    out.push(b'"');
+}
+
+/// Appends the text of a string without its quotes, so that one string can be written in parts.
+pub fn write_escaped(out: &mut Vec<u8>, text: &str) {
+    let mut rest = text.as_bytes();
+    loop {
+        let (plain, special) = rest.split_at(plain_length(rest));
+        out.extend_from_slice(plain);
+        let Some((byte, behind)) = special.split_first() else {
+            return;
+        };
+        match byte {
+            b'"' => out.extend_from_slice(br#"\""#),
+            b'\\' => out.extend_from_slice(br"\\"),
+            b'\n' => out.extend_from_slice(br"\n"),
+            b'\r' => out.extend_from_slice(br"\r"),
+            b'\t' => out.extend_from_slice(br"\t"),
+            0x08 => out.extend_from_slice(br"\b"),
+            0x0c => out.extend_from_slice(br"\f"),
+            _ => {
+                let digit = |value: u8| b"0123456789abcdef"[usize::from(value)];
+                out.extend_from_slice(br"\u00");
+                out.extend([digit(byte >> 4), digit(byte & 0xf)]);
+            }
+        }
+        rest = behind;
     }
-    out.push(b'"');
-    out.extend_from_slice(text.as_bytes());
-    out.push(b'"');
 }
 
 pub fn write_json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {

@@ -75,6 +75,8 @@ impl Flaws {
 pub struct Scanner<'a> {
     bytes: &'a [u8],
     pub flaws: Flaws,
+    /// True if there is white space between tokens.
+    pub(crate) has_blanks: bool,
     /// True if white space between tokens contains a line end.
     pub has_line_ends: bool,
     /// True if the last string has an escape or a control character.
@@ -94,6 +96,7 @@ impl<'a> Scanner<'a> {
         Self {
             bytes,
             flaws: Flaws::default(),
+            has_blanks: false,
             has_line_ends: false,
             special: false,
             high: 0,
@@ -166,6 +169,7 @@ impl<'a> Scanner<'a> {
     #[inline(never)]
     fn some_blanks(&mut self, mut at: usize) -> usize {
         while let byte @ (b' ' | b'\t' | b'\n' | b'\r') = self.peek(at) {
+            self.has_blanks = true;
             self.has_line_ends |= matches!(byte, b'\n' | b'\r');
             at += 1;
         }

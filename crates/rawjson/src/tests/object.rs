@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use crate::{ObjectText, RawJson};
+use crate::{ObjectText, RawJson, write_string};
 
-use super::generate::{members, number, object_text};
+use super::generate::{clean_tokens, gaps, members, number, object_text, spaced};
 
 fn raw(text: &str) -> RawJson {
     RawJson::parse(&Bytes::from(text.to_owned())).unwrap()
@@ -30,6 +30,31 @@ proptest! {
             extended.as_str(),
             format!("{{{}{comma}{quoted}:{quoted},{quoted}:{}}}", sent.join(","), object.as_str())
         );
+    }
+
+    #[test]
+    fn text_is_escaped_as_by_serde(text in any::<String>(), ascii in "[\\x00-\\x7f]{0,80}") {
+        for text in [text, ascii] {
+            let mut out = Vec::new();
+            write_string(&mut out, &text);
+            prop_assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string(&text).unwrap());
+        }
+    }
+
+    #[test]
+    fn kept_members_are_minified(tokens in clean_tokens(), gaps in gaps()) {
+        let value = raw(&spaced(&tokens, &gaps));
+        let mut out = Vec::new();
+        value.minify_members_into(&mut out, |key| key.len() != 1);
+        let members = value.members().unwrap_or_default();
+        let kept = members.iter().filter(|it| it.key.len() != 1);
+        let expected: String = kept
+            .map(|it| {
+                let key = str::from_utf8(it.key_as_sent).unwrap();
+                format!("{key}:{},", it.value.minified().as_str())
+            })
+            .collect();
+        prop_assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
     #[test]
