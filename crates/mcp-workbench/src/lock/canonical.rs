@@ -26,17 +26,11 @@ impl Digest {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix(PREFIX)?;
-        if digits.len() != 64
-            || !digits
-                .bytes()
-                .all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
-        {
-            return None;
-        }
+        let (pairs, rest) = text.strip_prefix(PREFIX)?.as_bytes().as_chunks();
+        let pairs: &[[u8; 2]; 32] = pairs.try_into().ok().filter(|_| rest.is_empty())?;
         let mut bytes = [0; 32];
-        for (index, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&digits[2 * index..2 * index + 2], 16).ok()?;
+        for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+            *byte = digit(*high)? << 4 | digit(*low)?;
         }
         Some(Self(bytes))
     }
@@ -50,6 +44,15 @@ impl Digest {
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{PREFIX}{}", self.digits())
+    }
+}
+
+/// Returns the value of a lower-case hexadecimal digit.
+fn digit(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
     }
 }
 

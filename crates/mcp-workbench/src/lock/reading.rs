@@ -1,9 +1,13 @@
 //! Parses the text of a lock file. An invalid part makes the whole file unusable.
 
-use std::{collections::BTreeMap, collections::HashSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+    fmt,
+};
 
 use bytes::Bytes;
-use rawjson::{Kind, Member, RawJson, ScanError};
+use rawjson::{Cursor, Kind, RawJson, ScanError};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -77,84 +81,111 @@ impl Lock {
             ));
         }
         let mut lock = Self::default();
-        for (key, value) in object(&root, "the file")? {
-            match key.as_str() {
-                "layout" => {}
-                "pin" => lock.policy.is_enforced = pin_mode(&value, &key)? == PinMode::Enforce,
+        let read = |cursor: &mut Cursor<'_>, at: &Path<'_>| {
+            match at.key {
+                "layout" => drop(cursor.written()),
+                "pin" => lock.policy.is_enforced = pin_mode(cursor, at)? == PinMode::Enforce,
                 "pins" => {
                     lock.policy.servers =
-                        named(&value, &key, |value, at| named(value, at, pin_mode))?;
+                        named(cursor, at, |cursor, at| named(cursor, at, pin_mode))?;
                 }
                 "toolboxes" => {
-                    lock.toolboxes = named(&value, &key, |value, at| named(value, at, server))?;
+                    lock.toolboxes = named(cursor, at, |cursor, at| named(cursor, at, server))?;
                 }
                 // An unknown key could be a restriction of a later version. Ignoring it would approve too much.
-                _ => return Err(LockFault::Value(key)),
+                _ => return Err(at.invalid()),
             }
-        }
+            Ok(())
+        };
+        object(&mut Cursor::new(&root), None, read)?;
         Ok(lock)
+    }
+}
+
+/// The path to a value in the file, for messages.
+struct Path<'a> {
+    parent: Option<&'a Self>,
+    key: &'a str,
+}
+
+impl Path<'_> {
+    fn invalid(&self) -> LockFault {
+        LockFault::Value(self.to_string())
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            write!(f, "{parent}.")?;
+        }
+        f.write_str(self.key)
     }
 }
 
 /// Returns the number of the first line with a conflict marker.
 fn conflict(text: &[u8]) -> Option<usize> {
-    let mut lines = text.split(|byte| *byte == b'\n');
-    let marked = |line: &[u8]| {
+    let ends = memchr::memchr_iter(b'\n', text).map(|end| end + 1);
+    let mut starts = std::iter::once(0).chain(ends);
+    let marked = |start: usize| {
         CONFLICT_MARKERS
             .iter()
-            .any(|mark| line.starts_with(mark.as_bytes()))
+            .any(|mark| text[start..].starts_with(mark.as_bytes()))
     };
-    Some(lines.position(marked)? + 1)
+    Some(starts.position(marked)? + 1)
 }
 
-fn pin_mode(value: &RawJson, at: &str) -> Result<PinMode, LockFault> {
-    let text = value.as_text();
+fn pin_mode(cursor: &mut Cursor<'_>, at: &Path<'_>) -> Result<PinMode, LockFault> {
+    let text = cursor.any_text();
     let mut modes = [PinMode::Off, PinMode::Notice, PinMode::Enforce].into_iter();
     let mode = modes.find(|mode| text.as_deref() == Some(mode.word()));
-    mode.ok_or_else(|| LockFault::Value(at.to_owned()))
+    mode.ok_or_else(|| at.invalid())
 }
 
-fn server(value: &RawJson, at: &str) -> Result<PinnedServer, LockFault> {
+fn server(cursor: &mut Cursor<'_>, at: &Path<'_>) -> Result<PinnedServer, LockFault> {
     let mut server = PinnedServer::default();
-    for (key, value) in object(value, at)? {
-        let at = format!("{at}.{key}");
-        match key.as_str() {
-            "launch" => server.launch = launch(&value, &at)?,
-            "seen" => server.seen = Some(launch(&value, &at)?),
-            "tools" => server.tools = named(&value, &at, tool)?,
-            _ => return Err(LockFault::Value(at)),
+    object(cursor, Some(at), |cursor, at| {
+        match at.key {
+            "launch" => server.launch = launch(cursor, at)?,
+            "seen" => server.seen = Some(launch(cursor, at)?),
+            "tools" => server.tools = named(cursor, at, tool)?,
+            _ => return Err(at.invalid()),
         }
-    }
+        Ok(())
+    })?;
     Ok(server)
 }
 
-fn launch(value: &RawJson, at: &str) -> Result<Launch, LockFault> {
-    let part = |value: &RawJson, at: &str| {
-        serde_json::from_str::<Value>(value.as_str()).map_err(|_| LockFault::Value(at.to_owned()))
+fn launch(cursor: &mut Cursor<'_>, at: &Path<'_>) -> Result<Launch, LockFault> {
+    let part = |cursor: &mut Cursor<'_>, at: &Path<'_>| {
+        let part = cursor
+            .written()
+            .and_then(|it| serde_json::from_slice::<Value>(it).ok());
+        part.ok_or_else(|| at.invalid())
     };
-    Ok(Launch::of_parts(named(value, at, part)?))
+    Ok(Launch::of_parts(named(cursor, at, part)?))
 }
 
-fn tool(value: &RawJson, at: &str) -> Result<PinnedTool, LockFault> {
-    if value.kind() == Kind::String {
+fn tool(cursor: &mut Cursor<'_>, at: &Path<'_>) -> Result<PinnedTool, LockFault> {
+    if cursor.kind() == Some(Kind::String) {
         return Ok(PinnedTool {
-            pinned: Some(digest(value, at)?),
+            pinned: Some(digest(cursor, at)?),
             ..PinnedTool::default()
         });
     }
     let mut tool = PinnedTool::default();
-    for (key, value) in object(value, at)? {
-        let at = format!("{at}.{key}");
-        match key.as_str() {
-            "pinned" => tool.pinned = Some(digest(&value, &at)?),
-            "seen" => tool.seen = Some(digest(&value, &at)?),
+    object(cursor, Some(at), |cursor, at| {
+        match at.key {
+            "pinned" => tool.pinned = Some(digest(cursor, at)?),
+            "seen" => tool.seen = Some(digest(cursor, at)?),
             "finding" => {
-                let finding = value.as_text().ok_or(LockFault::Value(at))?;
+                let finding = cursor.any_text().ok_or_else(|| at.invalid())?;
                 tool.finding = Some(finding.into_owned());
             }
-            _ => return Err(LockFault::Value(at)),
+            _ => return Err(at.invalid()),
         }
-    }
+        Ok(())
+    })?;
     match tool {
         PinnedTool {
             pinned: None,
@@ -165,43 +196,70 @@ fn tool(value: &RawJson, at: &str) -> Result<PinnedTool, LockFault> {
             pinned: None,
             finding: Some(_),
             ..
-        } => Err(LockFault::Value(at.to_owned())),
+        } => Err(at.invalid()),
         tool => Ok(tool),
     }
 }
 
-fn digest(value: &RawJson, at: &str) -> Result<Digest, LockFault> {
-    let digest = value.as_text().and_then(|text| Digest::parse(&text));
-    digest.ok_or_else(|| LockFault::Value(at.to_owned()))
+fn digest(cursor: &mut Cursor<'_>, at: &Path<'_>) -> Result<Digest, LockFault> {
+    let digest = cursor.any_text().and_then(|text| Digest::parse(&text));
+    digest.ok_or_else(|| at.invalid())
 }
 
-/// Returns the members of an object. Duplicate keys are an error.
-fn object(value: &RawJson, at: &str) -> Result<Vec<(String, RawJson)>, LockFault> {
-    let Some(members) = value.members() else {
-        return Err(LockFault::Value(at.to_owned()));
-    };
-    let mut keys = HashSet::new();
-    let is_duplicate = |member: &&Member<'_>| !keys.insert(member.key.to_string());
-    if let Some(member) = members.iter().find(is_duplicate) {
-        return Err(LockFault::Duplicate(format!("{at}.{}", member.key)));
-    }
-    let members = members.into_iter();
-    Ok(members
-        .map(|member| (member.key.into_owned(), member.value))
-        .collect())
-}
-
-/// Parses an object whose keys are names.
-fn named<T>(
-    value: &RawJson,
-    at: &str,
-    read: impl Fn(&RawJson, &str) -> Result<T, LockFault>,
-) -> Result<BTreeMap<String, T>, LockFault> {
-    let members = object(value, at)?.into_iter().map(|(name, value)| {
-        let value = read(&value, &format!("{at}.{name}"))?;
-        Ok((name, value))
+/// Reads the object at the cursor. `read` gets the path of each member and must skip its value. Duplicate keys are an error.
+fn object<'a>(
+    cursor: &mut Cursor<'a>,
+    at: Option<&Path<'_>>,
+    mut read: impl FnMut(&mut Cursor<'a>, &Path<'_>) -> Result<(), LockFault>,
+) -> Result<(), LockFault> {
+    let mut keys: Vec<Cow<'a, str>> = Vec::new();
+    let mut fault = None;
+    let walked = cursor.members_with_any_keys(|cursor, key| {
+        let member = Path {
+            parent: at,
+            key: &key,
+        };
+        fault = read(cursor, &member).err();
+        keys.push(key);
+        fault.is_none().then_some(())
     });
-    members.collect()
+    if walked.is_none() {
+        let invalid = || LockFault::Value(at.map_or("the file".to_owned(), Path::to_string));
+        return Err(fault.unwrap_or_else(invalid));
+    }
+    match duplicate(&keys) {
+        Some(key) => {
+            let duplicate = Path { parent: at, key };
+            Err(LockFault::Duplicate(duplicate.to_string()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Returns the first key that is a duplicate. Files are written in the order of their keys, so most have none.
+fn duplicate<'a>(keys: &'a [Cow<'_, str>]) -> Option<&'a str> {
+    if keys.is_sorted_by(|a, b| a < b) {
+        return None;
+    }
+    let mut known = HashSet::new();
+    keys.iter()
+        .map(AsRef::as_ref)
+        .find(|key| !known.insert(*key))
+}
+
+/// Reads an object whose keys are names.
+fn named<'a, T>(
+    cursor: &mut Cursor<'a>,
+    at: &Path<'_>,
+    read: impl Fn(&mut Cursor<'a>, &Path<'_>) -> Result<T, LockFault>,
+) -> Result<BTreeMap<String, T>, LockFault> {
+    let mut members = Vec::new();
+    object(cursor, Some(at), |cursor, at| {
+        members.push((at.key.to_owned(), read(cursor, at)?));
+        Ok(())
+    })?;
+    // Made of all members at once, a map of sorted names is built without a search for each.
+    Ok(members.into_iter().collect())
 }
 
 #[cfg(test)]

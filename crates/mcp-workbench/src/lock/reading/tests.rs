@@ -195,7 +195,28 @@ fn servers() -> impl Strategy<Value = PinnedServer> {
     })
 }
 
+/// Returns a server as it was last seen.
+fn last_seen(server: &PinnedServer) -> Observation {
+    let tools = server.tools.iter();
+    let tools = tools.filter_map(|(name, tool)| Some((name.clone(), tool.seen.or(tool.pinned)?)));
+    Observation {
+        launch: server.seen.clone().unwrap_or_else(|| server.launch.clone()),
+        tools: tools.collect(),
+        ..Observation::default()
+    }
+}
+
 proptest! {
+    #[test]
+    fn what_was_seen_is_not_reported_again(mut server in servers(), other in servers()) {
+        for found in [last_seen(&server), last_seen(&other)] {
+            let is_notable = server.differences(&found, Base::Seen).is_notable();
+            prop_assert!(!(server.has_seen(&found) && is_notable));
+            server.see(&found);
+            prop_assert!(server.has_seen(&found));
+        }
+    }
+
     #[test]
     fn a_lock_file_is_read_back(server in servers()) {
         let lock = lock(server);
