@@ -54,7 +54,11 @@ impl ObservedServer {
                         Launch::of(server, programs, ReusableDigests::Cached).saying(product)
                     }
                 },
-                ..self.tools_only().clone()
+                tools: match self.tools_only.get() {
+                    Some(known) => known.tools.clone(),
+                    None => self.digests(),
+                },
+                ..Observation::default()
             }
         })
     }
@@ -62,17 +66,30 @@ impl ObservedServer {
     /// Returns the observation to compare with an earlier one of the same start, which has the same launch. Reads no
     /// file.
     pub(super) fn tools_only(&self) -> &Observation {
-        self.tools_only.get_or_init(|| {
-            let digest = |definition| Digest::of(canonical(definition).as_bytes());
-            let tools = self
-                .tools
-                .iter()
-                .map(|(name, definition)| (name.clone(), digest(definition)));
-            Observation {
-                tools: tools.collect(),
-                ..Observation::default()
-            }
+        self.tools_only.get_or_init(|| Observation {
+            tools: self.digests(),
+            ..Observation::default()
         })
+    }
+
+    /// Computes the digests for a comparison, which takes a moment. Reads no file.
+    pub(super) fn compute_digests(&self) {
+        match self.start {
+            ObservedLaunch::Known(_) => {
+                self.observation();
+            }
+            ObservedLaunch::Unobserved(..) => {
+                self.tools_only();
+            }
+        }
+    }
+
+    fn digests(&self) -> Vec<(String, Digest)> {
+        let digest = |definition| Digest::of(canonical(definition).as_bytes());
+        let tools = self.tools.iter();
+        tools
+            .map(|(name, definition)| (name.clone(), digest(definition)))
+            .collect()
     }
 
     /// Returns about how much the tools of the server take in the lock file, together with those that it has of the server.

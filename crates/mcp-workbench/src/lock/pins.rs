@@ -360,7 +360,7 @@ impl Pins {
             Disk::Known(lock) => lock.server(&place),
             Disk::Unread | Disk::Missing => None,
         };
-        let is_too_large = found.lock_bytes(known) > MAX_SERVER_BYTES;
+        let is_too_large = || found.lock_bytes(known) > MAX_SERVER_BYTES;
         // Observing the launch reads files, and listing tools must not wait for that.
         let first = state.first.get(&key).filter(|_| known.is_none());
         let is_same_start = first.is_some_and(|it| it.is_unobserved() && found.is_unobserved());
@@ -371,7 +371,7 @@ impl Pins {
         };
         let first = first.map(|first| PinnedServer::of(observed(first)));
         let Some(known) = known.or(first.as_ref()) else {
-            if is_too_large {
+            if is_too_large() {
                 return Ruling::noticed(Some(state.log_too_large(key)));
             }
             state.first.insert(key, Arc::new(found));
@@ -384,12 +384,14 @@ impl Pins {
             known
         });
         let known = reported.as_ref().unwrap_or(known);
-        let differences = known.differences(observed(&found), Base::Seen);
-        let mut too_large = None;
         if known.has_seen(observed(&found)) {
             // The server matches its record again, so there is no unreported change any more.
             state.changed.remove(&key);
-        } else if is_too_large {
+            return Ruling::default();
+        }
+        let differences = known.differences(observed(&found), Base::Seen);
+        let mut too_large = None;
+        if is_too_large() {
             too_large = Some(state.log_too_large(key));
         } else {
             state.changed.insert(key, Arc::new(found));
@@ -418,7 +420,7 @@ impl Pins {
     /// unlocked.
     fn observe(&self, found: &ObservedServer, key: &ServerKey) {
         if self.is_known(&found.place) {
-            found.tools_only();
+            found.compute_digests();
             let first = self.state().first.get(key).cloned();
             if let Some(first) = first {
                 first.tools_only();
