@@ -12,7 +12,7 @@ use std::{
 };
 
 use ident::ToolName;
-use rawjson::{Kind, RawJson};
+use rawjson::{Kind, Member, RawJson};
 use serde::Serialize;
 
 use super::{
@@ -57,6 +57,9 @@ pub(crate) const MAX_NAME_BYTES: usize = 512;
 const SHOWN_CHARACTERS: usize = 100;
 /// The number of withheld tools of a list that are logged one by one.
 const MAX_LOGGED: usize = 20;
+
+/// Names of tools. A list may have many thousands of them.
+type Names = HashSet<ToolName, foldhash::fast::RandomState>;
 
 /// The offered tools of one server, unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -274,11 +277,15 @@ impl ToolList {
             ..Self::default()
         };
         list.notices.extend(list.introduction.left_out.clone());
-        let mut names = HashSet::new();
+        let count = snapshot.definitions.len();
+        list.tools.reserve_exact(count);
+        list.by_name.reserve(count);
+        let mut names = Names::default();
         // Filters, duplicates and the scanner judge each tool here, permissions and pins the list afterwards. A step
         // does not see the tools that an earlier one has removed, so a tool is withheld for one reason.
         for (index, definition) in snapshot.definitions.iter().enumerate() {
-            match check_definition(definition) {
+            let members = definition.members();
+            match check_definition(members.as_deref()) {
                 Ok(name) if !filters.allows(name.as_str()) => {
                     // A filter that excludes a tool has matched one.
                     names.insert(name);
@@ -287,10 +294,13 @@ impl ToolList {
                     let reason = rules.fault_reason(DUPLICATE_NAME);
                     list.withhold(&name, reason, Cause::Definition);
                 }
-                Ok(name) => list.offer_checked(name, definition, rules),
+                Ok(name) => {
+                    let members = members.as_deref().unwrap_or_default();
+                    list.offer_checked(name, definition, members, rules);
+                }
                 Err(fault) => {
-                    let label = definition
-                        .member("name")
+                    let name = members.iter().find_map(|it| find(it, "name"));
+                    let label = name
                         .and_then(|it| Some(it.as_text()?.into_owned()))
                         .filter(|name| !name.trim().is_empty())
                         .unwrap_or_else(|| format!("#{}", index + 1));
@@ -323,7 +333,13 @@ impl ToolList {
     }
 
     /// Offers a tool with a valid definition, unless the scanner has a finding that is not approved.
-    fn offer_checked(&mut self, name: ToolName, definition: &RawJson, rules: &ListRules<'_>) {
+    fn offer_checked(
+        &mut self,
+        name: ToolName,
+        definition: &RawJson,
+        members: &[Member<'_>],
+        rules: &ListRules<'_>,
+    ) {
         let finding = scan::hard(definition);
         let approvable = finding.as_ref().filter(|it| it.can_be_approved());
         let code = approvable.map(Finding::code);
@@ -339,17 +355,17 @@ impl ToolList {
             return self.withhold(&name, rules.finding_reason(&name, &words), cause);
         }
         // The shape of a result that its server declares need not be learned.
-        let is_declared = definition.member("outputSchema").is_some();
+        let is_declared = find(members, "outputSchema").is_some();
         let shapes = rules.shapes.filter(|_| !is_declared);
         let shape = shapes.map(|shapes| shapes.of(&name)).unwrap_or_default();
-        match marked(definition, rules.marks) {
+        match marked(find(members, "inputSchema"), rules.marks) {
             Ok(headers) => self.offer(ToolDefinition {
                 name,
                 definition: definition.clone(),
                 headers,
                 asks: None,
                 released,
-                ui: ToolUi::of(definition),
+                ui: find(members, "_meta").and_then(ToolUi::of),
                 shape,
             }),
             Err(fault) => {
@@ -421,29 +437,33 @@ pub(crate) fn listed_names(snapshot: &ServerSnapshot, filters: &ToolFilters) -> 
     names.filter(|name| filters.allows(name.as_str())).collect()
 }
 
-/// Returns the arguments of a tool that are also sent as headers, or the problem with their marks.
-fn marked(definition: &RawJson, marks: HeaderMarks) -> Result<Vec<ParameterHeader>, String> {
-    match (marks, definition.member("inputSchema")) {
+/// Returns the arguments that an input schema marks to be sent as headers too, or the problem with the marks.
+fn marked(schema: Option<&RawJson>, marks: HeaderMarks) -> Result<Vec<ParameterHeader>, String> {
+    match (marks, schema) {
         (HeaderMarks::Followed, Some(schema)) => {
-            ParameterHeader::all_in(&schema).map_err(|fault| fault.to_string())
+            ParameterHeader::all_in(schema).map_err(|fault| fault.to_string())
         }
         _ => Ok(Vec::new()),
     }
 }
 
-/// Returns the name of a tool with a valid definition, or the problem with the definition.
-fn check_definition(definition: &RawJson) -> Result<ToolName, String> {
-    let members = definition
-        .members()
-        .ok_or("the definition is not an object")?;
+/// Returns the value of the first member `key`.
+fn find<'m>(members: &'m [Member<'_>], key: &str) -> Option<&'m RawJson> {
+    members.iter().find(|it| it.key == key).map(|it| &it.value)
+}
+
+/// Returns the name of a tool with a valid definition, or the problem with the definition. It is given by its members, which
+/// are missing if it is not an object.
+fn check_definition(members: Option<&[Member<'_>]>) -> Result<ToolName, String> {
+    let members = members.ok_or("the definition is not an object")?;
     // Clients differ in which of two members they read, so a model could see one that was not checked.
-    let mut keys = HashSet::new();
+    let mut keys: HashSet<_, foldhash::fast::RandomState> = HashSet::default();
     if let Some(duplicate) = members.iter().find(|member| !keys.insert(&member.key)) {
         let key = shortened(&duplicate.key);
         let key = visible(&key);
         return Err(format!("the definition has the duplicate key '{key}'"));
     }
-    let find = |key: &str| members.iter().find(|it| it.key == key).map(|it| &it.value);
+    let find = |key: &str| find(members, key);
     let name = find("name").ok_or("name is missing")?;
     let name = name.as_text().ok_or("name is not a string")?;
     if name.trim().is_empty() {

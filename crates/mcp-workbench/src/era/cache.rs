@@ -32,8 +32,13 @@ impl CacheHints {
 
     /// Reads the hints of a result. Missing ones get the most restrictive value.
     pub(crate) fn of(result: &RawJson) -> Self {
-        let ttl = result.member(TTL).filter(|it| it.kind() == Kind::Number);
-        let scope = result.member(SCOPE);
+        Self::read(|name| result.member(name))
+    }
+
+    /// Reads the hints of a result whose members are known.
+    pub(crate) fn read(member: impl Fn(&str) -> Option<RawJson>) -> Self {
+        let ttl = member(TTL).filter(|it| it.kind() == Kind::Number);
+        let scope = member(SCOPE);
         let public = scope.is_some_and(|it| it.as_text().is_some_and(|it| it == "public"));
         Self {
             // A negative or fractional lifetime counts as missing.

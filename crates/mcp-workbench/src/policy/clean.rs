@@ -12,6 +12,9 @@ use crate::{
     wire::{Answer, Message, RequestId, ResultMarks},
 };
 
+/// The number of bytes that are compared at once.
+const BLOCK: usize = 32;
+
 /// Returns the value without hidden characters.
 pub(crate) fn cleaned(json: RawJson) -> RawJson {
     match replaced(json.as_str()) {
@@ -152,7 +155,15 @@ fn string_end(text: &str, start: usize) -> usize {
 fn next(bytes: &[u8]) -> Option<usize> {
     // DEL is a control character. Those below the space are always escaped in JSON.
     let is_candidate = |byte: &u8| *byte == b'\\' || *byte >= 0x7F;
-    bytes.iter().position(is_candidate)
+    // Most text has none for long. Whole blocks are compared at once, because the compiler uses vectors for a block.
+    let (blocks, _) = bytes.as_chunks::<BLOCK>();
+    let is_plain = |block: &&[u8; BLOCK]| {
+        let joined = block.iter().map(is_candidate);
+        !joined.fold(false, |found, is_candidate| found | is_candidate)
+    };
+    let plain = BLOCK * blocks.iter().take_while(is_plain).count();
+    let found = bytes[plain..].iter().position(is_candidate)?;
+    Some(plain + found)
 }
 
 /// Returns the character at the start of the text, decoded if it is escaped, and its length in bytes.

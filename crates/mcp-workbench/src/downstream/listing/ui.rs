@@ -20,9 +20,8 @@ pub(crate) struct ToolUi {
 }
 
 impl ToolUi {
-    /// Reads a definition; `None` if the tool has no user interface.
-    pub(super) fn of(definition: &RawJson) -> Option<Box<Self>> {
-        let meta = definition.member("_meta")?;
+    /// Reads the `_meta` of a definition; `None` if the tool has no user interface.
+    pub(super) fn of(meta: &RawJson) -> Option<Box<Self>> {
         let mut ui = Self {
             resources: Vec::new(),
             is_app_only: false,
@@ -174,7 +173,9 @@ mod tests {
                     is_app_only,
                 })
             });
-            assert_eq!(ToolUi::of(&parse(definition)), expected, "{definition}");
+            let meta = parse(definition).member("_meta");
+            let read = meta.as_ref().and_then(ToolUi::of);
+            assert_eq!(read, expected, "{definition}");
         }
     }
 

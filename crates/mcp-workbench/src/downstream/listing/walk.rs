@@ -1,8 +1,8 @@
 //! The walk over the pages of a server's list.
 
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet};
 
-use rawjson::{Kind, ObjectText, RawJson};
+use rawjson::{Cursor, Kind, ObjectText, RawJson};
 
 use crate::{
     config::ListBounds,
@@ -30,6 +30,34 @@ pub(crate) struct ListWalk {
     incomplete: Option<String>,
     /// The strictest hints of all pages; `None` before the first.
     hints: Option<CacheHints>,
+}
+
+/// A page, read in one pass: it may have megabytes.
+struct Page<'a> {
+    items: Vec<RawJson>,
+    /// The other members.
+    others: Vec<(Cow<'a, str>, RawJson)>,
+}
+
+impl<'a> Page<'a> {
+    /// Reads a page with its items in the member `items`; `None` if it is not one. Of duplicate members the first counts.
+    fn read(page: &'a RawJson, name: &str) -> Option<Self> {
+        let mut items = None;
+        let mut others = Vec::new();
+        Cursor::new(page).members_with_any_keys(|cursor, key| {
+            if key == name && items.is_none() {
+                let items = items.insert(Vec::new());
+                return cursor.elements(|cursor| {
+                    items.push(cursor.raw()?);
+                    Some(())
+                });
+            }
+            others.push((key, cursor.raw()?));
+            Some(())
+        })?;
+        let items = items?;
+        Some(Self { items, others })
+    }
 }
 
 /// The next step after a page.
@@ -92,15 +120,17 @@ impl ListWalk {
 
     /// Takes a page; returns `None` if it is not a page of such a list.
     pub(crate) fn accept(&mut self, page: &RawJson) -> Option<Step> {
-        let tools = page.member(self.items)?.elements()?;
+        let Page { items, others } = Page::read(page, self.items)?;
         self.pages += 1;
-        let hints = CacheHints::of(page);
+        let member = |name: &str| {
+            let member = others.iter().find(|(key, _)| key == name);
+            member.map(|(_, value)| value.clone())
+        };
+        let hints = CacheHints::read(member);
         self.hints = Some(self.hints.map_or(hints, |before| before.and(hints)));
-        let next = page
-            .member("nextCursor")
-            // `null` means that there is no next page.
-            .filter(|it| it.kind() == Kind::String);
-        self.take_items(tools, page.as_bytes().len(), next.is_some());
+        // `null` means that there is no next page.
+        let next = member("nextCursor").filter(|it| it.kind() == Kind::String);
+        self.take_items(items, page.as_bytes().len(), next.is_some());
         let Some(cursor) = next.filter(|_| self.incomplete.is_none()) else {
             return Some(Step::Done);
         };

@@ -20,12 +20,16 @@ const IN_PLACE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
 
 /// Returns true if a definition has enough nesting or references for a schema bomb; most have not.
 pub(super) fn may_be_bomb(definition: &str) -> bool {
-    let brackets = memchr::memchr2_iter(b'{', b'[', definition.as_bytes());
+    let text = definition.as_bytes();
+    let brackets = memchr::memchr2_iter(b'{', b'[', text);
+    // Every keyword for a reference has a dollar sign, which may be escaped.
+    let may_refer = memchr::memchr2(b'$', b'\\', text).is_some();
     // A schema with fewer brackets than levels is not too deep.
     brackets.take(MAX_SCHEMA_DEPTH + 1).count() > MAX_SCHEMA_DEPTH
-        || ["Ref\"", "$ref", "\\u"]
-            .iter()
-            .any(|part| definition.contains(part))
+        || may_refer
+            && ["Ref\"", "$ref", "\\u"]
+                .iter()
+                .any(|part| definition.contains(part))
 }
 
 /// Returns the problems of the schemas in a definition.
