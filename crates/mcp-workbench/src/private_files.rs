@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, File, Metadata, OpenOptions, TryLockError},
-    io::{self, Write},
+    io::{self, BufRead, BufReader, Read, Write},
     path::Path,
     thread,
     time::Duration,
@@ -16,16 +16,28 @@ const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Reads a private file. Returns `None` if it is missing, too large, not a regular file, or writable by others.
 pub(crate) fn read(file: &Path, max_bytes: u64) -> Option<(Vec<u8>, Metadata)> {
+    let (opened, metadata) = open(file)?;
+    Some((plain_file::read_open(opened, max_bytes).ok()?, metadata))
+}
+
+/// Reads the first line of a private file, with its end. Of a longer line only the first `max_bytes` are read.
+pub(crate) fn read_line(file: &Path, max_bytes: u64) -> Option<Vec<u8>> {
+    let (opened, _) = open(file)?;
+    let mut line = Vec::new();
+    let mut reader = BufReader::new(opened.take(max_bytes));
+    reader.read_until(b'\n', &mut line).ok()?;
+    Some(line)
+}
+
+/// Opens a private file, unless others can have written it.
+fn open(file: &Path) -> Option<(File, Metadata)> {
     // A link may point to a file that others can write.
     if !fs::symlink_metadata(file).ok()?.is_file() {
         return None;
     }
     let opened = plain_file::open(file).ok()?;
     let metadata = opened.metadata().ok()?;
-    if !is_writable_by_user_only(&metadata) {
-        return None;
-    }
-    Some((plain_file::read_open(opened, max_bytes).ok()?, metadata))
+    is_writable_by_user_only(&metadata).then_some((opened, metadata))
 }
 
 /// Replaces a file atomically, so that no reader sees half of it.

@@ -59,25 +59,35 @@ impl ToolCache {
         self.cache.size()
     }
 
-    /// Reads the record of a server, with its key if it can have one. Files are read.
-    pub(crate) fn read(&self, server: &Server) -> (Option<CacheKey>, CachedServer) {
+    /// Reads the record of a server. Files are read.
+    pub(crate) fn read(&self, server: &Server) -> CachedServer {
+        let record = self.key(server).map(|key| self.cache.read(&key));
+        record.unwrap_or_default()
+    }
+
+    /// Reads the record of a server without its tools, with its key if it can have one. Files are read.
+    pub(crate) fn read_head(&self, server: &Server) -> (Option<CacheKey>, CachedServer) {
+        let key = self.key(server);
+        let record = key.as_ref().map(|key| self.cache.read_head(key));
+        (key, record.unwrap_or_default())
+    }
+
+    fn key(&self, server: &Server) -> Option<CacheKey> {
         // The tools of a user are not written to a file that others use too.
         if server.is_per_user() {
-            return (None, CachedServer::default());
+            return None;
         }
         let grant = match &server.transport {
             Transport::Remote(endpoint) => stored_grant(endpoint, self.state.as_deref()),
             Transport::Stdio(_) | Transport::Unset(_) => None,
         };
         let grant = grant.as_deref();
-        let key = self.cache.key(&Subject::Launch { server, grant });
-        let record = key.as_ref().map(|key| self.cache.read(key));
-        (key, record.unwrap_or_default())
+        self.cache.key(&Subject::Launch { server, grant })
     }
 
     /// Reads the snapshot of a server and its age. Files are read.
     pub(crate) fn snapshot(&self, server: &Server) -> Option<(ServerSnapshot, Duration)> {
-        let (_, record) = self.read(server);
+        let record = self.read(server);
         let (tools, age) = record.tools()?;
         Some((ServerSnapshot::from_json(tools)?, age))
     }
@@ -92,7 +102,7 @@ impl ToolCache {
 
     /// Returns whether a server has asked its client something in an earlier run. Files are read.
     pub(crate) fn asks_back(&self, server: &Server) -> bool {
-        self.read(server).1.asks_back()
+        self.read_head(server).1.asks_back()
     }
 
     /// Returns the names of the tools that a server listed and its filters let through, denied and withheld ones

@@ -116,6 +116,17 @@ impl ServerCache {
         read.unwrap_or_default()
     }
 
+    /// Reads the parts of the file of a key without the lists. They are on its first line, so that a start does not read
+    /// megabytes.
+    pub(crate) fn read_head(&self, key: &CacheKey) -> CachedServer {
+        let folder = self.folder().filter(|it| is_safe(it));
+        let line = folder
+            .and_then(|folder| private_files::read_line(&folder.join(key.file()), MAX_FILE_BYTES));
+        let head = line.and_then(|line| CachedServer::parse_head(line, key));
+        // Earlier versions wrote the parts in another order.
+        head.unwrap_or_else(|| self.read(key))
+    }
+
     /// Changes the record of a subject and writes it if it is different. The tools and definitions are left out if they
     /// are too large or contain one of the secrets; the error says so, and the other parts are still stored.
     pub(crate) fn update(

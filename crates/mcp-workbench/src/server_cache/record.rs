@@ -212,19 +212,29 @@ impl CachedServer {
         };
         let envelope = serde_json::to_string(&envelope).expect("a head is plain data");
         let mut pieces = vec![Cow::Owned(format!("{{\"head\":{envelope}").into_bytes())];
-        let lists = [
-            (&b",\"tools\":"[..], &self.tools),
-            (&b",\"definitions\":"[..], &self.definitions),
+        // The lists are on a line of their own, for `parse_head`. Shapes are our own text, without line ends.
+        let parts = [
             (&b",\"shapes\":"[..], &self.shapes),
+            (&b",\n\"tools\":"[..], &self.tools),
+            (&b",\n\"definitions\":"[..], &self.definitions),
         ];
-        for (name, list) in lists {
-            if let Some(list) = list {
+        for (name, part) in parts {
+            if let Some(part) = part {
                 pieces.push(name.into());
-                pieces.push(Cow::Borrowed(list.as_bytes().as_ref()));
+                pieces.push(Cow::Borrowed(part.as_bytes().as_ref()));
             }
         }
         pieces.push(b"}"[..].into());
         pieces
+    }
+
+    /// Parses the first line of a file. The lists are missing.
+    pub(super) fn parse_head(mut line: Vec<u8>, key: &CacheKey) -> Option<Self> {
+        if line.ends_with(b",\n") {
+            line.truncate(line.len() - 2);
+            line.push(b'}');
+        }
+        Self::parse(line, key)
     }
 
     /// Parses the text of a file. Returns `None` if it is broken, or has a different layout or key.

@@ -159,6 +159,36 @@ fn every_part_is_read_back() {
 }
 
 #[test]
+fn a_start_reads_the_first_line_only() {
+    let (_folder, cache, server, file) = cached();
+    let protocol = CachedProtocol::new(Era::Legacy, ServerIdentity::default());
+    let shapes = json(r#"{"t":{}}"#);
+    let update = |change: &dyn Fn(&mut CachedServer)| {
+        let updated = cache.update(&subject(&server), &Secrets::default(), |it| change(it));
+        updated.unwrap();
+    };
+    let head = || cache.read_head(&cache.key(&subject(&server)).unwrap());
+    update(&|record| record.set_protocol(Some(protocol.clone())));
+    update(&|record| record.set_shapes(Some(shapes.clone())));
+    assert_eq!(head().protocol(), Some(&protocol));
+    assert_eq!(head().shapes(), Some(&shapes));
+    assert_eq!(head().tools(), None);
+    // Neither a list without an end nor a missing one matters.
+    let good = fs::read_to_string(&file).unwrap();
+    fs::write(&file, good.strip_suffix("}").unwrap()).unwrap();
+    assert_eq!(head().protocol(), Some(&protocol));
+    update(&|record| record.leave_out_lists());
+    assert_eq!(head(), CachedServer::default());
+    // Earlier versions wrote one line, with the tools in front of the shapes.
+    let (start, tools) = good.split_once(",\n").unwrap();
+    let (start, shapes) = start.split_once(",\"shapes\":").unwrap();
+    let tools = tools.strip_suffix("}").unwrap();
+    fs::write(&file, format!("{start},{tools},\"shapes\":{shapes}}}")).unwrap();
+    assert_eq!(head().protocol(), Some(&protocol));
+    assert_eq!(head().shapes().unwrap().as_str(), shapes);
+}
+
+#[test]
 fn no_two_launches_that_differ_in_a_value_share_a_file() {
     let (_folder, cache, plain, _) = cached();
     let stdio = |change: fn(&mut StdioLaunch)| {

@@ -82,7 +82,7 @@ impl CachedList {
         if !self.is_unread() {
             return;
         }
-        let (_, record) = self.cache.read(server);
+        let record = self.cache.read(server);
         self.shapes.load(record.shapes());
         let snapshot = record
             .tools()

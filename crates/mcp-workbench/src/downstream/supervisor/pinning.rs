@@ -127,7 +127,7 @@ impl Inspection {
         let inspector = Arc::clone(&pins);
         let inspect = move || {
             // The record comes first, because the start waits for it. To read a large program takes longer.
-            let (key, record) = cache.read(&server);
+            let (key, record) = cache.read_head(&server);
             // The receiver is gone if the start was cancelled.
             let _ = sender.send(CacheLookup {
                 key,
