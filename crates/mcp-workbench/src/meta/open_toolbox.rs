@@ -107,8 +107,11 @@ pub(super) async fn run(
             };
             let result = match query {
                 Some(query) => matching(workbench, opened, &query, detail, context).await,
-                None if detail == Detail::Full => opened.result.clone(),
-                None => offload(opened.bytes(), move || render_opened(&opened, detail)).await,
+                None => {
+                    // Rendering thousands of definitions takes long enough to block the event loop.
+                    let bytes = opened.unrendered_bytes(detail);
+                    offload(bytes, move || render_opened(&opened, detail)).await
+                }
             };
             // Only now, because the notices are in the result.
             workbench.mark_reported(&found);

@@ -21,7 +21,6 @@ use crate::{
     call::ClientHandle,
     config::{self, Connect},
     downstream::{Phase, Pool, ServerHandle, ToolList},
-    offload::offload,
     sync::lock,
 };
 
@@ -181,13 +180,13 @@ impl Toolbox {
                 // A reload replaces servers, so the open begins again with the new ones.
                 Ok(()) = newest.changed() => {}
                 found = connect_all(&contents, client, open_wait) => {
-                    return self.store_outcome(&contents, found).await;
+                    return self.store_outcome(&contents, found);
                 }
             }
         }
     }
 
-    async fn store_outcome(
+    fn store_outcome(
         &self,
         contents: &Contents,
         found: ConnectOutcome,
@@ -215,12 +214,7 @@ impl Toolbox {
             }
             _ => {
                 let config = Arc::clone(config);
-                // Rendering thousands of definitions takes long enough to block the event loop.
-                let bytes = catalogue.iter().map(|(_, list)| list.bytes()).sum();
-                let opened = offload(bytes, move || {
-                    Opened::new(config, catalogue, connected, failures)
-                });
-                Arc::new(opened.await)
+                Arc::new(Opened::new(config, catalogue, connected, failures))
             }
         };
         self.set_opened(&opened);

@@ -1,6 +1,9 @@
 //! An immutable snapshot of an open toolbox: the catalogue of its servers' tools, and the result that the caller got.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use ident::{ServerName, ToolboxName};
 use rawjson::RawJson;
@@ -22,12 +25,12 @@ pub(crate) struct Opened {
     pub catalogue: Vec<(ServerName, Arc<ToolList>)>,
     /// The servers that are not up.
     pub failures: Vec<ServerFailure>,
-    /// The result of `open_toolbox`.
-    pub result: RawJson,
+    /// The result of `open_toolbox`, once it was asked for: native mode and calls to a closed toolbox do not need it.
+    full_result: OnceLock<RawJson>,
 }
 
 impl Opened {
-    /// Creates the snapshot and renders its result.
+    /// Creates the snapshot.
     pub(crate) fn new(
         config: Arc<config::Toolbox>,
         catalogue: Vec<(ServerName, Arc<ToolList>)>,
@@ -35,11 +38,34 @@ impl Opened {
         failures: Vec<ServerFailure>,
     ) -> Self {
         Self {
-            result: render(&config, &catalogue, connected, &failures, Detail::Full),
             config,
             connected,
             catalogue,
             failures,
+            full_result: OnceLock::new(),
+        }
+    }
+
+    /// Returns the result of `open_toolbox` in full detail. The first call renders it.
+    pub(super) fn full_result(&self) -> RawJson {
+        let result = self.full_result.get_or_init(|| {
+            let Self {
+                config,
+                catalogue,
+                connected,
+                failures,
+                ..
+            } = self;
+            render(config, catalogue, *connected, failures, Detail::Full)
+        });
+        result.clone()
+    }
+
+    /// Returns how many bytes are read to render the result in a detail.
+    pub(crate) fn unrendered_bytes(&self, detail: Detail) -> usize {
+        match (detail, self.full_result.get()) {
+            (Detail::Full, Some(_)) => 0,
+            _ => self.bytes(),
         }
     }
 

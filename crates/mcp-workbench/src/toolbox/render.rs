@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use ident::{ServerName, ToolboxName};
 use indexmap::IndexMap;
-use rawjson::RawJson;
+use rawjson::{RawJson, write_escaped};
 use serde::Serialize;
-use serde_json::json;
 
 use super::{
     compact::write_input_schema,
@@ -51,7 +50,7 @@ const COMPACT_MEMBERS: [&str; 3] = ["name", "description", "inputSchema"];
 /// Returns the result of `open_toolbox` in any detail.
 pub(crate) fn render_opened(opened: &Opened, detail: Detail) -> RawJson {
     match detail {
-        Detail::Full => opened.result.clone(),
+        Detail::Full => opened.full_result(),
         Detail::Compact => render(
             &opened.config,
             &opened.catalogue,
@@ -92,7 +91,7 @@ pub(super) fn render(
         failures,
         detail,
     };
-    text_result(&render_text(&shown, tools.into_iter()))
+    render_shown(&shown, tools.iter().copied())
 }
 
 /// The tools of an open toolbox that match a query.
@@ -139,7 +138,7 @@ pub(crate) fn render_matching(opened: &Opened, matching: &Matching<'_>, detail: 
     let tools = matching[..fitting]
         .iter()
         .map(|(server, tool)| (server, *tool));
-    text_result(&render_text(&shown, tools))
+    render_shown(&shown, tools)
 }
 
 fn count(catalogue: &[(ServerName, Arc<ToolList>)]) -> usize {
@@ -218,7 +217,36 @@ fn share(sizes: &[usize], bytes: usize) -> usize {
 
 /// Returns a result with one text content.
 pub(crate) fn text_result(text: &str) -> RawJson {
-    RawJson::of(&json!({ "content": [{ "type": "text", "text": text }] }))
+    let mut result = TextResult::with_room(text.len());
+    write_escaped(&mut result.0, text);
+    result.finish()
+}
+
+/// A result with one text content, whose text is written in parts: it may have megabytes, which are written once.
+struct TextResult(Vec<u8>);
+
+impl TextResult {
+    /// Creates a result with capacity for a text of so many bytes.
+    fn with_room(bytes: usize) -> Self {
+        // Room for escapes too: in a definition about each sixteenth byte has one.
+        let mut text = Vec::with_capacity(bytes + bytes / 12 + 64);
+        text.extend_from_slice(br#"{"content":[{"type":"text","text":""#);
+        Self(text)
+    }
+
+    /// Appends a part of the text, and clears it.
+    fn append(&mut self, part: &mut Vec<u8>) {
+        write_escaped(
+            &mut self.0,
+            str::from_utf8(part).expect("made of valid JSON"),
+        );
+        part.clear();
+    }
+
+    fn finish(mut self) -> RawJson {
+        self.0.extend_from_slice(br#""}]}"#);
+        RawJson::trusted(self.0.into())
+    }
 }
 
 /// The information beside the tools.
@@ -237,10 +265,13 @@ struct Shown<'a> {
     detail: Detail,
 }
 
-fn render_text<'a>(
+/// The size of the parts in which the text is written.
+const PART_BYTES: usize = 4096;
+
+fn render_shown<'a>(
     shown: &Shown<'_>,
-    tools: impl Iterator<Item = (&'a ServerName, &'a ToolDefinition)>,
-) -> String {
+    tools: impl Iterator<Item = (&'a ServerName, &'a ToolDefinition)> + Clone,
+) -> RawJson {
     let Shown {
         toolbox,
         catalogue: _,
@@ -252,7 +283,12 @@ fn render_text<'a>(
         detail,
     } = *shown;
     // Written piece by piece: definitions are copied as bytes, which a JSON value would not preserve.
-    let mut text = Vec::with_capacity(4096);
+    let mut text = Vec::with_capacity(2 * PART_BYTES);
+    let origin = r#","server":"","toolbox":"""#.len() + toolbox.name.as_str().len();
+    let sizes = tools
+        .clone()
+        .map(|(server, tool)| definition_bytes(tool) + server.as_str().len() + origin);
+    let mut result = TextResult::with_room(PART_BYTES + sizes.sum::<usize>());
     text.extend_from_slice(b"{\"toolbox\":");
     write(&mut text, toolbox.name.as_str());
     text.extend_from_slice(b",\"description\":");
@@ -265,6 +301,9 @@ fn render_text<'a>(
             text.push(b',');
         }
         write_tool(&mut text, &toolbox.name, server, tool, detail);
+        if text.len() > PART_BYTES {
+            result.append(&mut text);
+        }
     }
     text.push(b']');
     if let Some(in_all) = in_all {
@@ -273,7 +312,8 @@ fn render_text<'a>(
     }
     write_extras(&mut text, shown);
     text.push(b'}');
-    String::from_utf8(text).expect("made of valid JSON")
+    result.append(&mut text);
+    result.finish()
 }
 
 /// Appends a definition with its server and toolbox, in the detail `compact` or `full`. A server's own members of these
@@ -285,27 +325,35 @@ pub(super) fn write_tool(
     tool: &ToolDefinition,
     detail: Detail,
 ) {
-    let is_compact = detail == Detail::Compact;
     text.push(b'{');
-    for member in tool.definition.members().unwrap_or_default() {
-        let key = &*member.key;
-        if matches!(key, "server" | "toolbox") || is_compact && !COMPACT_MEMBERS.contains(&key) {
-            continue;
-        }
-        text.extend_from_slice(member.key_as_sent);
-        text.push(b':');
-        if is_compact && key == "inputSchema" {
-            write_input_schema(text, &member.value, tool.name.as_str());
-        } else {
-            member.value.minify_into(text);
-        }
-        text.push(b',');
+    if detail == Detail::Compact {
+        write_compact_members(text, tool);
+    } else {
+        let is_own = |key: &[u8]| !matches!(key, b"server" | b"toolbox");
+        tool.definition.minify_members_into(text, is_own);
     }
     text.extend_from_slice(b"\"server\":");
     write(text, server.as_str());
     text.extend_from_slice(b",\"toolbox\":");
     write(text, toolbox.as_str());
     text.push(b'}');
+}
+
+fn write_compact_members(text: &mut Vec<u8>, tool: &ToolDefinition) {
+    for member in tool.definition.members().unwrap_or_default() {
+        let key = &*member.key;
+        if !COMPACT_MEMBERS.contains(&key) {
+            continue;
+        }
+        text.extend_from_slice(member.key_as_sent);
+        text.push(b':');
+        if key == "inputSchema" {
+            write_input_schema(text, &member.value, tool.name.as_str());
+        } else {
+            member.value.minify_into(text);
+        }
+        text.push(b',');
+    }
 }
 
 /// Writes the members that are present only if they are not empty.

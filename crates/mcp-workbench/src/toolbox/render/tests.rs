@@ -1,6 +1,6 @@
 use bytes::Bytes;
 use pretty_assertions::assert_eq;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::downstream::{Cause, ConnectError, Withheld};
