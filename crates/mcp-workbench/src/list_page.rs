@@ -27,7 +27,9 @@ pub(crate) fn page(
     // An item that is larger than a page has a page of its own.
     let count = fitting.count().max(1).min(rest.len());
     let (shown, later) = rest.split_at(count);
-    let page = ObjectText::new().raw(key, &RawJson::array(shown));
+    // Written once, into memory of the right size: a page may have megabytes.
+    let bytes = shown.iter().map(|item| item.as_bytes().len() + 1).sum();
+    let page = ObjectText::with_room(bytes).array(key, shown);
     Ok(if later.is_empty() {
         page.finish()
     } else {

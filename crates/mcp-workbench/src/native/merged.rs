@@ -1,6 +1,9 @@
 //! Merges the lists of several servers, and maps a shown name or URI back to its server.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use ident::{ServerIdentifier, ServerName};
 use indexmap::IndexMap;
@@ -56,9 +59,9 @@ pub(super) struct Merged<S = ServerName> {
     /// The cache hints: the strictest of all lists that it was made from.
     pub(super) hints: CacheHints,
     /// The routes by the name that the client uses, in the order of `shown`.
-    routes: IndexMap<String, Route<S>>,
+    routes: IndexMap<Arc<str>, Route<S>>,
     /// The names or URIs that several servers use, so that none of them has it.
-    shared: HashSet<String>,
+    shared: HashSet<Arc<str>>,
 }
 
 /// The list of one server.
@@ -73,18 +76,23 @@ pub(super) struct ServerItems<S = ServerName> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Route<S = ServerName> {
     /// The name, URI or template that the client uses.
-    pub(super) shown: String,
-    /// The name, URI or template that the server uses.
-    pub(crate) original: String,
+    pub(super) shown: Arc<str>,
+    /// The name, URI or template that the server uses. Almost all are the same, and share their text: there may be many
+    /// thousands.
+    pub(crate) original: Arc<str>,
     pub(crate) server: S,
 }
 
 impl<S> Route<S> {
     /// Creates a route to an item that has the same name on both sides.
     pub(super) fn unchanged(shown: &str, server: S) -> Self {
+        Self::shared(shown.into(), server)
+    }
+
+    fn shared(shown: Arc<str>, server: S) -> Self {
         Self {
-            shown: shown.to_owned(),
-            original: shown.to_owned(),
+            original: Arc::clone(&shown),
+            shown,
             server,
         }
     }
@@ -95,33 +103,28 @@ impl Merged {
     /// name gets the server's name as a prefix.
     pub(super) fn by_name(lists: Vec<ServerItems>, limit: usize) -> Self {
         let mut merged = Self::empty(&lists);
-        let mut taken = HashSet::new();
         for (server, item) in each(lists) {
             let Some(name) = text(&item, "name") else {
                 continue;
             };
-            // One server may list a name twice, and a prefixed name may equal the name of a later item, so every
-            // shown name is recorded.
-            let shown = if taken.contains(&name) {
-                let plain = format!("{server}__{name}");
-                unique_name(&plain, &[server.as_str(), &name], limit, |name| {
-                    !taken.contains(name)
-                })
-            } else {
-                name.clone()
-            };
-            taken.insert(shown.clone());
-            merged.shown.push(if shown == name {
-                item
-            } else {
-                item.with_member("name", &RawJson::of(&shown))
+            // One server may list a name twice, and a prefixed name may equal the name of a later item, so it must differ from
+            // all shown names.
+            let taken = &merged.routes;
+            if !taken.contains_key(&*name) {
+                merged.show(item, Route::shared(name, server));
+                continue;
+            }
+            let plain = format!("{server}__{name}");
+            let shown = unique_name(&plain, &[server.as_str(), &name], limit, |name| {
+                !taken.contains_key(name)
             });
+            let item = item.with_member("name", &RawJson::of(&shown));
             let route = Route {
-                shown: shown.clone(),
+                shown: shown.into(),
                 original: name,
                 server,
             };
-            merged.routes.insert(shown, route);
+            merged.show(item, route);
         }
         merged
     }
@@ -134,16 +137,13 @@ impl Merged {
         owner: impl Fn(&str) -> Option<ServerName>,
     ) -> Self {
         let mut merged = Self::empty(&lists);
-        let mut taken = HashSet::new();
         for (server, item) in each(lists) {
             let Some(value) = text(&item, key) else {
                 continue;
             };
             let is_of_another = owner(&value).is_some_and(|owner| owner != server);
-            if !is_of_another && taken.insert(value.clone()) {
-                merged.shown.push(item);
-                let route = Route::unchanged(&value, server);
-                merged.routes.insert(value, route);
+            if !is_of_another && !merged.routes.contains_key(&*value) {
+                merged.show(item, Route::shared(value, server));
             }
         }
         merged
@@ -161,7 +161,7 @@ impl Merged<ServerIdentifier> {
         rename: impl Fn(&ServerIdentifier, &str) -> String,
     ) -> Self {
         let mut merged = Self::empty(&lists);
-        let mut owners: HashMap<String, ServerIdentifier> = HashMap::new();
+        let mut owners: HashMap<Arc<str>, ServerIdentifier> = HashMap::new();
         // Before anything is renamed, all lists have to be known: the second server with a name changes what the
         // first one gets.
         for list in &lists {
@@ -180,11 +180,11 @@ impl Merged<ServerIdentifier> {
             let claimed = claims.and_then(|claims| claims.first(&value));
             let is_claimed = claims.is_some_and(|it| it.only(&value) == Some(&server));
             let is_of_another = claimed.is_some() && !is_claimed || is_ours(&value);
-            let is_shared = merged.shared.contains(&value) && !is_claimed;
-            let shown = if is_shared || is_of_another {
-                rename(&server, &value)
+            let is_shared = merged.shared.contains(&*value) && !is_claimed;
+            let shown: Arc<str> = if is_shared || is_of_another {
+                rename(&server, &value).into()
             } else {
-                value.clone()
+                Arc::clone(&value)
             };
             // A server may list an item twice.
             if merged.routes.contains_key(&shown) {
@@ -193,15 +193,15 @@ impl Merged<ServerIdentifier> {
             let item = if shown == value {
                 item
             } else {
-                item.with_member(key, &RawJson::of(&shown))
+                item.with_member(key, &RawJson::of(&&*shown))
             };
-            merged.shown.push(with_origin(&item, &server));
+            let item = with_origin(&item, &server);
             let route = Route {
-                shown: shown.clone(),
+                shown,
                 original: value,
                 server,
             };
-            merged.routes.insert(shown, route);
+            merged.show(item, route);
         }
         merged
     }
@@ -225,12 +225,19 @@ impl<S> Merged<S> {
     /// Creates an empty list with the cache hints of these lists.
     fn empty(lists: &[ServerItems<S>]) -> Self {
         let hints = lists.iter().map(|list| list.hints);
+        let count = lists.iter().map(|list| list.items.len()).sum();
         Self {
-            shown: Vec::new(),
+            shown: Vec::with_capacity(count),
             hints: hints.reduce(CacheHints::and).unwrap_or(CacheHints::NONE),
-            routes: IndexMap::new(),
+            routes: IndexMap::with_capacity(count),
             shared: HashSet::new(),
         }
+    }
+
+    /// Adds an item with its route.
+    fn show(&mut self, item: RawJson, route: Route<S>) {
+        self.shown.push(item);
+        self.routes.insert(Arc::clone(&route.shown), route);
     }
 
     /// Returns the route of a name or URI.
@@ -240,7 +247,7 @@ impl<S> Merged<S> {
 
     /// Returns the names or URIs that the client sees.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.routes.keys().map(String::as_str)
+        self.routes.keys().map(AsRef::as_ref)
     }
 
     /// Returns the item that the client sees under a name or URI.
@@ -277,8 +284,8 @@ fn each<S: Clone>(lists: Vec<ServerItems<S>>) -> impl Iterator<Item = (S, RawJso
         })
 }
 
-fn text(item: &RawJson, key: &str) -> Option<String> {
-    Some(item.member(key)?.as_text()?.into_owned())
+fn text(item: &RawJson, key: &str) -> Option<Arc<str>> {
+    Some(item.member(key)?.as_text()?.into())
 }
 
 #[cfg(test)]
@@ -324,7 +331,7 @@ mod tests {
             ]
         );
         let route = merged.route("b__x").unwrap();
-        assert_eq!((route.server.as_str(), route.original.as_str()), ("b", "x"));
+        assert_eq!((route.server.as_str(), &*route.original), ("b", "x"));
         assert_eq!(merged.route("x").unwrap().server.as_str(), "a");
         assert!(merged.route("c__x").is_none());
     }

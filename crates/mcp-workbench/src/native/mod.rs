@@ -281,8 +281,8 @@ impl Native {
                 server: server.clone(),
             };
             Some(Route {
-                shown: uri.to_owned(),
-                original: original_ui(&identifier, uri)?,
+                shown: uri.into(),
+                original: original_ui(&identifier, uri)?.into(),
                 server: server.clone(),
             })
         })

@@ -125,7 +125,7 @@ impl OpenLists {
             "prompts/get" => {
                 let name = required(params, "name")?;
                 let route = self.prompt_route(&name, servers, &context.client).await?;
-                let params = params.with_member("name", &RawJson::of(&route.original));
+                let params = params.with_member("name", &RawJson::of(&&*route.original));
                 relay(servers, "prompts/get", &params, &route, context).await
             }
             "completion/complete" => self.complete(servers, params, context).await,
@@ -150,7 +150,7 @@ impl OpenLists {
         {
             return Err(withheld_error(uri, &withheld.reason));
         }
-        let params = params.with_member("uri", &RawJson::of(&route.original));
+        let params = params.with_member("uri", &RawJson::of(&&*route.original));
         relay(servers, "resources/read", &params, &route, context).await
     }
 
@@ -214,7 +214,7 @@ impl OpenLists {
             let route = self.prompt_route(&name, servers, &context.client).await?;
             ("name", route)
         };
-        let reference = reference.with_member(key, &RawJson::of(&route.original));
+        let reference = reference.with_member(key, &RawJson::of(&&*route.original));
         let params = params.with_member("ref", &reference);
         relay(servers, "completion/complete", &params, &route, context).await
     }
@@ -415,8 +415,8 @@ fn renamed_route(servers: &[OpenServer], uri: &str) -> Option<OpenRoute> {
         let other = || original_uri(identifier, uri);
         let original = original_ui(identifier, uri);
         Some(Route {
-            shown: uri.to_owned(),
-            original: original.or_else(|| other().map(str::to_owned))?,
+            shown: uri.into(),
+            original: original.or_else(|| other().map(str::to_owned))?.into(),
             server: identifier.clone(),
         })
     })

@@ -83,7 +83,7 @@ async fn get_prompt(native: &Native, params: &RawJson, context: CallContext) -> 
     let Some(route) = prompts.route(&name) else {
         return Err(NativeError::invalid(format!("Unknown prompt: {name}")));
     };
-    let params = params.with_member("name", &RawJson::of(&route.original));
+    let params = params.with_member("name", &RawJson::of(&&*route.original));
     relay(native, "prompts/get", &params, route, context).await
 }
 
@@ -154,7 +154,7 @@ async fn complete(native: &Native, params: &RawJson, context: CallContext) -> An
     let Some(route) = prompts.route(&name) else {
         return Err(NativeError::invalid(format!("Unknown prompt: {name}")));
     };
-    let reference = reference.with_member("name", &RawJson::of(&route.original));
+    let reference = reference.with_member("name", &RawJson::of(&&*route.original));
     let params = params.with_member("ref", &reference);
     relay(native, "completion/complete", &params, route, context).await
 }
@@ -297,7 +297,7 @@ fn with_hints(list: RawJson, hints: CacheHints, era: Era) -> RawJson {
 fn resource(route: &Route) -> Resource {
     Resource {
         server: route.server.clone(),
-        uri: route.original.clone(),
+        uri: route.original.to_string(),
     }
 }
 
@@ -306,7 +306,7 @@ fn with_original_uri(params: &RawJson, route: &Route) -> RawJson {
     if route.shown == route.original {
         params.clone()
     } else {
-        params.with_member("uri", &RawJson::of(&route.original))
+        params.with_member("uri", &RawJson::of(&&*route.original))
     }
 }
 

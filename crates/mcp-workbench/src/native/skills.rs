@@ -79,8 +79,8 @@ impl ShownSkills {
         let skills = self.skills.iter().filter(|it| is_within(uri, &it.root));
         let skill = skills.max_by_key(|it| it.root.len())?;
         Some(Route {
-            shown: uri.to_owned(),
-            original: format!("{}{}", skill.skill.root(), &uri[skill.root.len()..]),
+            shown: uri.into(),
+            original: format!("{}{}", skill.skill.root(), &uri[skill.root.len()..]).into(),
             server: skill.server.clone(),
         })
     }
@@ -146,11 +146,11 @@ pub(super) async fn get(native: &Native, params: &RawJson, context: CallContext)
         return relay(native, "skills/get", params, &route, context).await;
     };
     let route = Route {
-        shown: uri.clone(),
-        original: skill.skill.uri.clone(),
+        shown: uri.as_str().into(),
+        original: (&*skill.skill.uri).into(),
         server: skill.server.clone(),
     };
-    let params = params.with_member("uri", &RawJson::of(&route.original));
+    let params = params.with_member("uri", &RawJson::of(&&*route.original));
     let result = relay(native, "skills/get", &params, &route, context).await?;
     let Some(entry) = result.member("skill") else {
         return Ok(result);
@@ -180,7 +180,7 @@ pub(super) async fn read_directory(
     if !list.is_some_and(|list| reads_directories(&list)) {
         return Err(NativeError::NotOffered);
     }
-    let params = params.with_member("uri", &RawJson::of(&route.original));
+    let params = params.with_member("uri", &RawJson::of(&&*route.original));
     let result = relay(native, "resources/directory/read", &params, &route, context).await?;
     Ok(if route.shown == route.original {
         result

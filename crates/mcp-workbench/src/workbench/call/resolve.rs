@@ -182,7 +182,7 @@ fn look_up_shown(
             let tool = ToolIdentifier {
                 toolbox: toolbox.name().clone(),
                 server: route.server,
-                tool: route.original.as_str().into(),
+                tool: (&*route.original).into(),
             };
             // Only the list of the server would tell, and the check reads that anyway.
             let may_ask = true;
