@@ -1,8 +1,9 @@
 //! SHA-256, by the cryptography that TLS brings along, and digests as text.
 
-use std::fmt::Write as _;
-
 use ring::digest::{Context, SHA256};
+
+/// The digits of digests as text.
+pub(crate) const HEXADECIMAL: [u8; 16] = *b"0123456789abcdef";
 
 /// A hash that is being made.
 pub(crate) struct Sha256(Context);
@@ -31,12 +32,9 @@ impl Sha256 {
 
 /// Returns two lower-case digits per byte.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    let digits = digits.map(|digit| char::from(HEXADECIMAL[usize::from(digit)]));
+    digits.collect()
 }
 
 #[cfg(test)]

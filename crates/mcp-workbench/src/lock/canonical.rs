@@ -1,11 +1,11 @@
 //! The canonical form of definitions, and its SHA-256. It follows RFC 8785 except for numbers, which stay as they were
 //! sent: object members in the order of their keys' UTF-16 units, no white space, and strings with the fewest escapes.
 
-use std::{borrow::Cow, cmp::Ordering, fmt, ops::Range};
+use std::{borrow::Cow, cmp::Ordering, fmt};
 
 use rawjson::{Cursor, Kind, RawJson};
 
-use crate::sha256::{Sha256, hexadecimal};
+use crate::sha256::{HEXADECIMAL, Sha256, hexadecimal};
 
 /// The prefix of a digest as text.
 const PREFIX: &str = "sha256-";
@@ -29,10 +29,13 @@ impl Digest {
         let (pairs, rest) = text.strip_prefix(PREFIX)?.as_bytes().as_chunks();
         let pairs: &[[u8; 2]; 32] = pairs.try_into().ok().filter(|_| rest.is_empty())?;
         let mut bytes = [0; 32];
-        for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-            *byte = digit(*high)? << 4 | digit(*low)?;
+        let mut joined = 0;
+        for (byte, pair) in bytes.iter_mut().zip(pairs) {
+            let [high, low] = pair.map(|digit| DIGIT_VALUES[usize::from(digit)]);
+            joined |= high | low;
+            *byte = high << 4 | low;
         }
-        Some(Self(bytes))
+        (joined < 16).then_some(Self(bytes))
     }
 
     /// Returns the digits without the prefix.
@@ -47,82 +50,138 @@ impl fmt::Display for Digest {
     }
 }
 
-/// Returns the value of a lower-case hexadecimal digit.
-fn digit(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
+/// The values of lower-case hexadecimal digits, and 255 for other bytes. The digits of a digest are random, so a branch for
+/// each would be predicted wrongly half of the time: that took most of the time in which a lock file was read.
+const DIGIT_VALUES: [u8; 256] = {
+    let mut values = [u8::MAX; 256];
+    let mut value = 0;
+    while value < 16 {
+        values[HEXADECIMAL[value as usize] as usize] = value;
+        value += 1;
     }
-}
+    values
+};
 
 /// Returns the canonical form of a value.
 pub(crate) fn canonical(value: &RawJson) -> String {
-    let mut text = Vec::with_capacity(value.as_bytes().len());
-    if write_at(&mut text, &mut Cursor::new(value)).is_none() {
-        // A key is written with escapes.
-        text.clear();
-        write(&mut text, value);
-    }
-    String::from_utf8(text).expect("made of valid JSON")
+    let mut canonical = Canonical::default();
+    canonical.write(value);
+    String::from_utf8(canonical.text).expect("made of valid JSON")
 }
 
-/// Writes the value at a cursor in one pass over the text. Returns `None` if a key is written with escapes.
-fn write_at(text: &mut Vec<u8>, cursor: &mut Cursor<'_>) -> Option<()> {
-    match cursor.kind()? {
-        Kind::Object => write_members_at(text, cursor)?,
-        Kind::Array => {
-            text.push(b'[');
-            let begin = text.len();
-            cursor.elements(|cursor| {
-                write_at(text, cursor)?;
-                text.push(b',');
-                Some(())
-            })?;
-            close(text, begin, b']');
+/// Writes canonical forms one after the other, in the same memory: a list may have many thousands.
+#[derive(Default)]
+pub(super) struct Canonical {
+    text: Vec<u8>,
+    /// The members of the objects that are open, up to the position.
+    members: Vec<WrittenMember>,
+    /// The members of an object while they are put into order.
+    unsorted: Vec<u8>,
+}
+
+/// A member in the text, with its comma.
+struct WrittenMember {
+    start: usize,
+    end: usize,
+    /// The end of its key, without the quote.
+    key_end: usize,
+}
+
+impl Canonical {
+    /// Returns the digest of the canonical form of a value.
+    pub(super) fn digest(&mut self, value: &RawJson) -> Digest {
+        self.write(value);
+        Digest::of(&self.text)
+    }
+
+    fn write(&mut self, value: &RawJson) {
+        self.text.clear();
+        self.members.clear();
+        self.text.reserve(value.as_bytes().len());
+        if self.write_at(&mut Cursor::new(value)).is_none() {
+            // A key is written with escapes.
+            self.text.clear();
+            write(&mut self.text, value);
         }
-        Kind::String => match cursor.any_text()? {
-            // The string has no escapes and needs none.
-            Cow::Borrowed(string) => write_plain(text, string.as_bytes()),
-            Cow::Owned(string) => write_string(text, &string),
-        },
-        Kind::Null | Kind::Boolean | Kind::Number => text.extend_from_slice(cursor.written()?),
     }
-    Some(())
-}
 
-/// Writes the members in their order, and sorts them by key afterwards if they are not sorted.
-fn write_members_at(text: &mut Vec<u8>, cursor: &mut Cursor<'_>) -> Option<()> {
-    text.push(b'{');
-    let begin = text.len();
-    let mut members: Vec<(&[u8], Range<usize>)> = Vec::new();
-    cursor.members(|cursor, key| {
-        let at = text.len();
-        write_plain(text, key);
-        text.push(b':');
-        write_at(text, cursor)?;
-        text.push(b',');
-        members.push((key, at - begin..text.len() - begin));
+    /// Writes the value at a cursor in one pass over the text. Returns `None` if a key is written with escapes.
+    fn write_at(&mut self, cursor: &mut Cursor<'_>) -> Option<()> {
+        match cursor.kind()? {
+            Kind::Object => self.write_members_at(cursor)?,
+            Kind::Array => {
+                self.text.push(b'[');
+                let begin = self.text.len();
+                cursor.elements(|cursor| {
+                    self.write_at(cursor)?;
+                    self.text.push(b',');
+                    Some(())
+                })?;
+                self.close(begin, b']');
+            }
+            Kind::String => match cursor.any_text()? {
+                // The string has no escapes and needs none.
+                Cow::Borrowed(string) => write_plain(&mut self.text, string.as_bytes()),
+                Cow::Owned(string) => write_string(&mut self.text, &string),
+            },
+            Kind::Null | Kind::Boolean | Kind::Number => {
+                self.text.extend_from_slice(cursor.written()?);
+            }
+        }
         Some(())
-    })?;
-    if !members.is_sorted_by(|a, b| order(a.0, b.0).is_le()) {
+    }
+
+    /// Writes the members in their order, and sorts them by key afterwards if they are not sorted.
+    fn write_members_at(&mut self, cursor: &mut Cursor<'_>) -> Option<()> {
+        self.text.push(b'{');
+        let begin = self.text.len();
+        let first = self.members.len();
+        cursor.members(|cursor, key| {
+            let start = self.text.len();
+            write_plain(&mut self.text, key);
+            let key_end = self.text.len() - 1;
+            self.text.push(b':');
+            self.write_at(cursor)?;
+            self.text.push(b',');
+            self.members.push(WrittenMember {
+                start,
+                end: self.text.len(),
+                key_end,
+            });
+            Some(())
+        })?;
+        self.sort_members(first, begin);
+        self.members.truncate(first);
+        self.close(begin, b'}');
+        Some(())
+    }
+
+    /// Sorts the members from the number `first` on, whose text begins at `begin`.
+    fn sort_members(&mut self, first: usize, begin: usize) {
+        let text = &self.text;
+        let members = &mut self.members[first..];
+        let key = |it: &WrittenMember| &text[it.start + 1..it.key_end];
+        if members.is_sorted_by(|a, b| order(key(a), key(b)).is_le()) {
+            return;
+        }
         // A stable sort: members with the same key keep their order, as in `write_object`.
-        members.sort_by(|a, b| order(a.0, b.0));
-        let written = text.split_off(begin);
-        for (_, place) in members {
-            text.extend_from_slice(&written[place]);
+        members.sort_by(|a, b| order(key(a), key(b)));
+        self.unsorted.clear();
+        self.unsorted.extend_from_slice(&self.text[begin..]);
+        self.text.truncate(begin);
+        for member in members {
+            let written = &self.unsorted[member.start - begin..member.end - begin];
+            self.text.extend_from_slice(written);
         }
     }
-    close(text, begin, b'}');
-    Some(())
-}
 
-/// Closes the array or object that begins there. Each of its parts ends with a comma.
-fn close(text: &mut Vec<u8>, begin: usize, end: u8) {
-    if text.len() > begin {
-        text.pop();
+    /// Closes the array or object that begins there. Each of its parts ends with a comma.
+    fn close(&mut self, begin: usize, end: u8) {
+        if self.text.len() > begin {
+            self.text.pop();
+        }
+        self.text.push(end);
     }
-    text.push(end);
 }
 
 /// Compares two keys by their UTF-16 units. For ASCII that is the order of their bytes.

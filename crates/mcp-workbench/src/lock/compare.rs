@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use ident::ToolName;
+
 use super::{Digest, Launch, PinnedServer, PinnedTool};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Observation {
     pub launch: Launch,
     /// The tools that it offers, with the digests of their definitions.
-    pub tools: Vec<(String, Digest)>,
+    pub tools: Vec<(ToolName, Digest)>,
     /// The codes of the scanner's findings in these tools, which an approval covers. A serving workbench leaves them
     /// out, because only a person approves a finding.
     pub findings: BTreeMap<String, String>,
@@ -53,7 +55,7 @@ impl PinnedServer {
         let tools = observation
             .tools
             .iter()
-            .map(|(name, digest)| (name.clone(), observation.pinned(name, *digest)));
+            .map(|(name, digest)| (name.to_string(), observation.pinned(name.as_str(), *digest)));
         Self {
             launch: observation.launch.clone(),
             seen: None,
@@ -71,14 +73,17 @@ impl PinnedServer {
             ..Differences::default()
         };
         for (name, digest) in &found.tools {
-            match self.tools.get(name) {
+            match self.tools.get(name.as_str()) {
                 // A finding that was not approved counts as a change too: a later scanner may find it in the same
                 // definition.
-                Some(tool) if tool.pinned == Some(*digest) && tool.covers(found, name) => {}
+                Some(tool) if tool.pinned == Some(*digest) && tool.covers(found, name.as_str()) => {
+                }
                 Some(tool) if base == Base::Seen && tool.seen == Some(*digest) => {}
                 // It was reported and never approved, so it is still new.
-                Some(PinnedTool { pinned: None, .. }) | None => differences.new.push(name.clone()),
-                Some(_) => differences.changed.push(name.clone()),
+                Some(PinnedTool { pinned: None, .. }) | None => {
+                    differences.new.push(name.to_string())
+                }
+                Some(_) => differences.changed.push(name.to_string()),
             }
         }
         let names: HashSet<&str> = found.tools.iter().map(|(name, _)| name.as_str()).collect();
@@ -90,8 +95,8 @@ impl PinnedServer {
     /// Returns true if [`see`](Self::see) would change nothing.
     pub(super) fn has_seen(&self, found: &Observation) -> bool {
         let is_other = !self.launch.differing(&found.launch).is_empty();
-        let is_noted = |(name, digest): &(String, Digest)| {
-            let tool = self.tools.get(name);
+        let is_noted = |(name, digest): &(ToolName, Digest)| {
+            let tool = self.tools.get(name.as_str());
             // As `see` leaves it: `seen` is set exactly if the definition is not the pinned one.
             tool.is_some_and(|it| it.seen == (it.pinned != Some(*digest)).then_some(*digest))
         };
@@ -110,7 +115,7 @@ impl PinnedServer {
             self.seen = Some(found.launch.clone());
         }
         for (name, digest) in &found.tools {
-            let tool = self.tools.entry(name.clone()).or_default();
+            let tool = self.tools.entry(name.to_string()).or_default();
             tool.seen = (tool.pinned != Some(*digest)).then_some(*digest);
         }
     }
@@ -120,13 +125,15 @@ impl PinnedServer {
         match selection {
             Selection::Whole => *self = Self::of(found),
             Selection::Tool(chosen) => {
+                let is_chosen = |(name, _): &&(ToolName, Digest)| name.as_str() == chosen;
                 self.launch = found.launch.clone();
                 self.seen = None;
-                for (name, digest) in found.tools.iter().filter(|(name, _)| name == chosen) {
-                    self.tools.insert(name.clone(), found.pinned(name, *digest));
+                for (name, digest) in found.tools.iter().filter(is_chosen) {
+                    let tool = found.pinned(chosen, *digest);
+                    self.tools.insert(name.to_string(), tool);
                 }
                 // The server no longer has the tool, so there is nothing to approve.
-                if !found.tools.iter().any(|(name, _)| name == chosen) {
+                if !found.tools.iter().any(|tool| is_chosen(&tool)) {
                     self.tools.remove(chosen);
                 }
             }

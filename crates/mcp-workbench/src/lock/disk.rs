@@ -46,7 +46,7 @@ pub(super) fn read(file: &Path) -> Disk {
         Err(PlainFileError::TooLarge(limit)) => Disk::Unusable(LockFault::TooLarge(limit)),
         Err(error) => Disk::Unusable(LockFault::Unreadable(error.to_string())),
         Ok(text) => {
-            Lock::parse(&text).map_or_else(Disk::Unusable, |lock| Disk::Known(Arc::new(lock)))
+            Lock::parse(text).map_or_else(Disk::Unusable, |lock| Disk::Known(Arc::new(lock)))
         }
     }
 }

@@ -6,11 +6,12 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use ident::ServerIdentifier;
+use ident::{ServerIdentifier, ToolName};
 use rawjson::RawJson;
 
 use super::{
-    Digest, Launch, Observation, PinnedServer, canonical,
+    Digest, Launch, Observation, PinnedServer,
+    canonical::{Canonical, canonical},
     programs::{Programs, ReusableDigests},
 };
 use crate::config::{Secrets, Server};
@@ -25,7 +26,7 @@ pub(super) struct ObservedServer {
     pub(super) start: ObservedLaunch,
     pub(super) product: Option<String>,
     /// The names and definitions of its tools. The definitions share the bytes of the tool list.
-    pub(super) tools: Vec<(String, RawJson)>,
+    pub(super) tools: Vec<(ToolName, RawJson)>,
     /// Values that no stored definition may contain.
     pub(super) secrets: Secrets,
     /// The observation, once it is computed.
@@ -84,11 +85,11 @@ impl ObservedServer {
         }
     }
 
-    fn digests(&self) -> Vec<(String, Digest)> {
-        let digest = |definition| Digest::of(canonical(definition).as_bytes());
+    fn digests(&self) -> Vec<(ToolName, Digest)> {
+        let mut canonical = Canonical::default();
         let tools = self.tools.iter();
         tools
-            .map(|(name, definition)| (name.clone(), digest(definition)))
+            .map(|(name, definition)| (name.clone(), canonical.digest(definition)))
             .collect()
     }
 

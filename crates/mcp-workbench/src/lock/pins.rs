@@ -302,7 +302,7 @@ impl Pins {
                 // Without an approved launch no tool is offered, whatever its definition.
                 tools
                     .iter()
-                    .map(|(name, _)| (name.clone(), reason.clone()))
+                    .map(|(name, _)| (name.to_string(), reason.clone()))
                     .collect()
             }
             Ok(differences) => {

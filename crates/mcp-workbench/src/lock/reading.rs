@@ -6,7 +6,7 @@ use std::{
     fmt,
 };
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use rawjson::{Cursor, Kind, RawJson, ScanError};
 use serde_json::Value;
 use thiserror::Error;
@@ -53,13 +53,16 @@ fn newer(layout: &str) -> &'static str {
 
 impl Lock {
     /// Parses the text of a file.
-    pub fn parse(text: &[u8]) -> Result<Self, LockFault> {
+    pub fn parse(text: Vec<u8>) -> Result<Self, LockFault> {
         // Reported before the syntax error that it causes: a lock file is committed, so conflicts are the usual fault.
-        if let Some(line) = conflict(text) {
+        if let Some(line) = conflict(&text) {
             return Err(LockFault::Conflict(line));
         }
-        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        let root = RawJson::parse(&Bytes::copy_from_slice(text)).map_err(|error| {
+        let mut text = Bytes::from(text);
+        if text.starts_with(b"\xef\xbb\xbf") {
+            text.advance(3);
+        }
+        let root = RawJson::parse(&text).map_err(|error| {
             let at = match error {
                 ScanError::Syntax(at) => at,
                 // Only a syntax error has a position. A file that nests too deeply was not written by us; any line will do.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ident::ServerIdentifier;
+use ident::{ServerIdentifier, ToolName};
 use rawjson::RawJson;
 
 use super::{
@@ -128,7 +128,7 @@ impl ServerPins {
         &self,
         configured: PinMode,
         product: Option<&str>,
-        tools: impl Iterator<Item = (&'t str, &'t RawJson)>,
+        tools: impl Iterator<Item = (ToolName, &'t RawJson)>,
     ) -> Ruling {
         let mode = self.mode(configured);
         let mut ruling = self.ruled(mode, product, tools);
@@ -144,7 +144,7 @@ impl ServerPins {
         &self,
         mode: PinMode,
         product: Option<&str>,
-        tools: impl Iterator<Item = (&'t str, &'t RawJson)>,
+        tools: impl Iterator<Item = (ToolName, &'t RawJson)>,
     ) -> Ruling {
         let start = match (mode, &self.start) {
             // A cached tool list was recorded in the run that cached it.
@@ -154,7 +154,7 @@ impl ServerPins {
                 ObservedLaunch::Known(Arc::new(self.pins.approved_launch(&self.place)))
             }
         };
-        let tools = tools.map(|(name, definition)| (name.to_owned(), definition.clone()));
+        let tools = tools.map(|(name, definition)| (name, definition.clone()));
         let found = ObservedServer {
             place: self.place.clone(),
             start,

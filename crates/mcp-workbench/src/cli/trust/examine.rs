@@ -230,7 +230,7 @@ impl StartOutcome {
             .collect();
         let tools = texts
             .iter()
-            .map(|(name, text)| (name.clone(), Digest::of(text.as_bytes())));
+            .map(|(name, text)| (name.as_str().into(), Digest::of(text.as_bytes())));
         let released = list.tools().iter().filter_map(|tool| {
             let code = tool.released?.to_owned();
             Some((tool.name.to_string(), code))
@@ -263,7 +263,7 @@ impl StartOutcome {
         if let Some((name, Reviewable { definition, code })) = reviewable.remove_entry(tool) {
             let text = canonical(&definition);
             let digest = Digest::of(text.as_bytes());
-            observation.tools.push((name.clone(), digest));
+            observation.tools.push((name.as_str().into(), digest));
             observation.findings.insert(name.clone(), code.to_owned());
             texts.insert(name, text);
         }

@@ -121,12 +121,13 @@ fn listed(server: &ExaminedServer, chosen: &TrustSelection, pins: &Pins) -> List
     match &server.found {
         StartOutcome::Up { observation, .. } => {
             tools.extend(observation.tools.iter().map(|(tool, _)| {
-                let state = match tool {
+                let tool = tool.to_string();
+                let state = match &tool {
                     tool if differences.changed.contains(tool) => PinState::Changed,
                     tool if differences.new.contains(tool) => PinState::New,
                     _ => PinState::Pinned,
                 };
-                (tool.clone(), state)
+                (tool, state)
             }));
             tools.extend(
                 differences

@@ -30,8 +30,9 @@ impl PinRules<'_> {
         let tools = list
             .tools
             .iter()
-            .map(|tool| (tool.name.as_str(), &tool.definition));
-        let skills = list.skills.iter().map(|skill| (&*skill.uri, &skill.entry));
+            .map(|tool| (tool.name.clone(), &tool.definition));
+        let skills = list.skills.iter();
+        let skills = skills.map(|skill| (ToolName::from(&*skill.uri), &skill.entry));
         let tools = tools.chain(skills);
         let product = list.introduction.product.as_deref();
         self.pins.rule(self.mode, product, tools)

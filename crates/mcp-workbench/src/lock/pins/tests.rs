@@ -38,7 +38,7 @@ fn notice_count(pins: &Arc<Pins>, description: &str) -> usize {
     let definition = format!(r#"{{"name":"add","description":"{description}"}}"#);
     let definition = RawJson::parse(&Bytes::from(definition)).unwrap();
     let server = ServerPins::new(Arc::clone(pins), place(), Launch::default());
-    let tools = [("add", &definition)].into_iter();
+    let tools = [("add".into(), &definition)].into_iter();
     server.rule(PinMode::Notice, None, tools).notices.len()
 }
 
@@ -58,7 +58,7 @@ fn listing_tools_again_reads_no_file_before_the_first_contact_is_written() {
     let listed = |description: &str| {
         let definition = format!(r#"{{"name":"add","description":"{description}"}}"#);
         let definition = RawJson::parse(&Bytes::from(definition)).unwrap();
-        let tools = [("add", &definition)].into_iter();
+        let tools = [("add".into(), &definition)].into_iter();
         unobserved.rule(PinMode::Notice, None, tools).notices.len()
     };
     assert_eq!(listed("Adds"), 0);

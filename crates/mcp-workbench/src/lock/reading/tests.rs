@@ -6,7 +6,7 @@ use crate::lock::{Base, Differences, Observation, Selection};
 
 fn observation(tools: &[(&str, &str)]) -> Observation {
     let tools = tools.iter();
-    let tools = tools.map(|(name, text)| ((*name).to_owned(), Digest::of(text.as_bytes())));
+    let tools = tools.map(|(name, text)| ((*name).into(), Digest::of(text.as_bytes())));
     let parts = [("command".to_owned(), Value::from("x"))];
     Observation {
         launch: Launch::of_parts(parts.into()),
@@ -84,16 +84,13 @@ fn faults_are_reported_with_their_location() {
     ];
     for (text, expected) in cases {
         assert_eq!(
-            Lock::parse(text.as_bytes()).unwrap_err().to_string(),
+            Lock::parse(text.clone().into()).unwrap_err().to_string(),
             expected,
             "{text}"
         );
     }
     let with_mark = format!("\u{feff}{}", good.replace('\n', "\r\n"));
-    assert_eq!(
-        Lock::parse(with_mark.as_bytes()),
-        Lock::parse(good.as_bytes())
-    );
+    assert_eq!(Lock::parse(with_mark.into()), Lock::parse(good.into()));
 }
 
 #[test]
@@ -163,7 +160,7 @@ fn a_finding_is_approved_with_one_definition() {
         text.contains("\", \"finding\": \"hidden_character\" }"),
         "{text}"
     );
-    assert_eq!(Lock::parse(text.as_bytes()), Ok(lock(server.clone())));
+    assert_eq!(Lock::parse(text.clone().into()), Ok(lock(server.clone())));
     // Approving the whole server keeps what is as it was released, and nothing else.
     server.approve(&found, Selection::Whole);
     assert!(releases(&server, "1", "hidden_character"));
@@ -198,7 +195,8 @@ fn servers() -> impl Strategy<Value = PinnedServer> {
 /// Returns a server as it was last seen.
 fn last_seen(server: &PinnedServer) -> Observation {
     let tools = server.tools.iter();
-    let tools = tools.filter_map(|(name, tool)| Some((name.clone(), tool.seen.or(tool.pinned)?)));
+    let tools =
+        tools.filter_map(|(name, tool)| Some((name.as_str().into(), tool.seen.or(tool.pinned)?)));
     Observation {
         launch: server.seen.clone().unwrap_or_else(|| server.launch.clone()),
         tools: tools.collect(),
@@ -221,11 +219,11 @@ proptest! {
     fn a_lock_file_is_read_back(server in servers()) {
         let lock = lock(server);
         let text = lock.text();
-        prop_assert_eq!(Lock::parse(text.as_bytes()), Ok(lock));
+        prop_assert_eq!(Lock::parse(text.clone().into()), Ok(lock));
     }
 
     #[test]
     fn no_text_makes_it_panic(text in ".{0,200}") {
-        let _ = Lock::parse(text.as_bytes());
+        let _ = Lock::parse(text.into());
     }
 }

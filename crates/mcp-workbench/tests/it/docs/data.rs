@@ -69,7 +69,7 @@ fn test(block: &Block) -> Result<(), String> {
             let parsed: Result<Value, _> = serde_json::from_str(&block.text);
             let value = parsed.map_err(|error| error.to_string())?;
             if value.get("layout").is_some() {
-                let lock = Lock::parse(block.text.as_bytes());
+                let lock = Lock::parse(block.text.clone().into());
                 return lock.map(drop).map_err(|fault| fault.to_string());
             }
             match value.get("toolboxes") {
