@@ -117,17 +117,23 @@ impl<'a> Cursor<'a> {
         ))
     }
 
-    /// Skips a string and returns its text, borrowed if it has no escapes.
-    pub fn any_text(&mut self) -> Option<Cow<'a, str>> {
+    /// Skips a string and returns it as written, and whether it has no escapes.
+    pub fn string(&mut self) -> Option<(&'a [u8], bool)> {
         let start = self.at;
         self.at = self.scanner.string(start).ok()?;
-        if self.scanner.last_string_is_plain() {
-            let text = &self.scanner.bytes()[start + 1..self.at - 1];
-            return Some(Cow::Borrowed(std::str::from_utf8(text).ok()?));
+        let string = &self.scanner.bytes()[start..self.at];
+        Some((string, self.scanner.last_string_is_plain()))
+    }
+
+    /// Skips a string and returns its text, borrowed if it has no escapes.
+    pub fn any_text(&mut self) -> Option<Cow<'a, str>> {
+        match self.string()? {
+            (string, true) => {
+                let text = &string[1..string.len() - 1];
+                Some(Cow::Borrowed(std::str::from_utf8(text).ok()?))
+            }
+            (string, false) => Some(Cow::Owned(unescape(string).into_owned())),
         }
-        Some(Cow::Owned(
-            unescape(&self.scanner.bytes()[start..self.at]).into_owned(),
-        ))
     }
 
     /// Skips a value; returns its start.

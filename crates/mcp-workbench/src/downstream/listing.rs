@@ -12,7 +12,7 @@ use std::{
 };
 
 use ident::ToolName;
-use rawjson::{Kind, Member, RawJson};
+use rawjson::{Cursor, RawJson, unescape};
 use serde::Serialize;
 
 use super::{
@@ -283,9 +283,9 @@ impl ToolList {
         let mut names = Names::default();
         // Filters, duplicates and the scanner judge each tool here, permissions and pins the list afterwards. A step
         // does not see the tools that an earlier one has removed, so a tool is withheld for one reason.
+        let mut members = Vec::new();
         for (index, definition) in snapshot.definitions.iter().enumerate() {
-            let members = definition.members();
-            match check_definition(members.as_deref()) {
+            match check_definition(definition, &mut members) {
                 Ok(name) if !filters.allows(name.as_str()) => {
                     // A filter that excludes a tool has matched one.
                     names.insert(name);
@@ -294,16 +294,12 @@ impl ToolList {
                     let reason = rules.fault_reason(DUPLICATE_NAME);
                     list.withhold(&name, reason, Cause::Definition);
                 }
-                Ok(name) => {
-                    let members = members.as_deref().unwrap_or_default();
-                    list.offer_checked(name, definition, members, rules);
-                }
+                Ok(name) => list.offer_checked(name, definition, &members, rules),
                 Err(fault) => {
-                    let name = members.iter().find_map(|it| find(it, "name"));
-                    let label = name
-                        .and_then(|it| Some(it.as_text()?.into_owned()))
+                    let label = find(&members, "name")
+                        .and_then(text)
                         .filter(|name| !name.trim().is_empty())
-                        .unwrap_or_else(|| format!("#{}", index + 1));
+                        .map_or_else(|| format!("#{}", index + 1), Cow::into_owned);
                     let reason = rules.fault_reason(&fault);
                     let label = ToolName::from(&*shortened(&label));
                     list.withhold(&label, reason, Cause::Definition);
@@ -358,14 +354,16 @@ impl ToolList {
         let is_declared = find(members, "outputSchema").is_some();
         let shapes = rules.shapes.filter(|_| !is_declared);
         let shape = shapes.map(|shapes| shapes.of(&name)).unwrap_or_default();
-        match marked(find(members, "inputSchema"), rules.marks) {
+        // Looked for first, because most tools have none.
+        let meta = find(members, "_meta").and_then(|_| definition.member("_meta"));
+        match marked(definition, rules.marks) {
             Ok(headers) => self.offer(ToolDefinition {
                 name,
                 definition: definition.clone(),
                 headers,
                 asks: None,
                 released,
-                ui: find(members, "_meta").and_then(ToolUi::of),
+                ui: meta.as_ref().and_then(ToolUi::of),
                 shape,
             }),
             Err(fault) => {
@@ -437,35 +435,51 @@ pub(crate) fn listed_names(snapshot: &ServerSnapshot, filters: &ToolFilters) -> 
     names.filter(|name| filters.allows(name.as_str())).collect()
 }
 
-/// Returns the arguments that an input schema marks to be sent as headers too, or the problem with the marks.
-fn marked(schema: Option<&RawJson>, marks: HeaderMarks) -> Result<Vec<ParameterHeader>, String> {
-    match (marks, schema) {
-        (HeaderMarks::Followed, Some(schema)) => {
-            ParameterHeader::all_in(schema).map_err(|fault| fault.to_string())
-        }
-        _ => Ok(Vec::new()),
+/// Returns the arguments of a tool that are also sent as headers, or the problem with their marks.
+fn marked(definition: &RawJson, marks: HeaderMarks) -> Result<Vec<ParameterHeader>, String> {
+    if marks == HeaderMarks::Ignored {
+        return Ok(Vec::new());
     }
+    let schema = definition.member("inputSchema");
+    let headers = schema.map_or(Ok(Vec::new()), |it| ParameterHeader::all_in(&it));
+    headers.map_err(|fault| fault.to_string())
 }
+
+/// A member of a definition: its key, and its value as it was sent.
+type Member<'a> = (Cow<'a, str>, &'a [u8]);
 
 /// Returns the value of the first member `key`.
-fn find<'m>(members: &'m [Member<'_>], key: &str) -> Option<&'m RawJson> {
-    members.iter().find(|it| it.key == key).map(|it| &it.value)
+fn find<'a>(members: &[Member<'a>], key: &str) -> Option<&'a [u8]> {
+    let mut members = members.iter();
+    members.find(|it| it.0 == key).map(|it| it.1)
 }
 
-/// Returns the name of a tool with a valid definition, or the problem with the definition. It is given by its members, which
-/// are missing if it is not an object.
-fn check_definition(members: Option<&[Member<'_>]>) -> Result<ToolName, String> {
-    let members = members.ok_or("the definition is not an object")?;
+/// Returns the text of a string.
+fn text(value: &[u8]) -> Option<Cow<'_, str>> {
+    value.starts_with(b"\"").then(|| unescape(value))
+}
+
+/// Returns the name of a tool with a valid definition, or the problem with the definition. Puts its members into `members`.
+fn check_definition<'a>(
+    definition: &'a RawJson,
+    members: &mut Vec<Member<'a>>,
+) -> Result<ToolName, String> {
+    members.clear();
+    let read = Cursor::new(definition).members_with_any_keys(|cursor, key| {
+        members.push((key, cursor.written()?));
+        Some(())
+    });
+    read.ok_or("the definition is not an object")?;
     // Clients differ in which of two members they read, so a model could see one that was not checked.
     let mut keys: HashSet<_, foldhash::fast::RandomState> = HashSet::default();
-    if let Some(duplicate) = members.iter().find(|member| !keys.insert(&member.key)) {
-        let key = shortened(&duplicate.key);
+    if let Some(duplicate) = members.iter().find(|it| !keys.insert(&it.0)) {
+        let key = shortened(&duplicate.0);
         let key = visible(&key);
         return Err(format!("the definition has the duplicate key '{key}'"));
     }
     let find = |key: &str| find(members, key);
     let name = find("name").ok_or("name is missing")?;
-    let name = name.as_text().ok_or("name is not a string")?;
+    let name = text(name).ok_or("name is not a string")?;
     if name.trim().is_empty() {
         return Err("name is empty".to_owned());
     }
@@ -473,11 +487,11 @@ fn check_definition(members: Option<&[Member<'_>]>) -> Result<ToolName, String> 
         return Err(format!("name is longer than {MAX_NAME_BYTES} bytes"));
     }
     let schema = find("inputSchema").ok_or("inputSchema is missing")?;
-    if schema.kind() != Kind::Object {
+    if !schema.starts_with(b"{") {
         return Err("inputSchema is not an object".to_owned());
     }
     // `null` counts as no description.
-    if find("description").is_some_and(|it| !matches!(it.kind(), Kind::String | Kind::Null)) {
+    if find("description").is_some_and(|it| !matches!(it.first(), Some(b'"' | b'n'))) {
         return Err("description is not a string".to_owned());
     }
     Ok(ToolName::from(name.as_ref()))

@@ -1,9 +1,9 @@
 //! The canonical form of definitions, and its SHA-256. It follows RFC 8785 except for numbers, which stay as they were
 //! sent: object members in the order of their keys' UTF-16 units, no white space, and strings with the fewest escapes.
 
-use std::{borrow::Cow, cmp::Ordering, fmt};
+use std::{cmp::Ordering, fmt};
 
-use rawjson::{Cursor, Kind, RawJson};
+use rawjson::{Cursor, Kind, RawJson, unescape};
 
 use crate::sha256::{HEXADECIMAL, Sha256, hexadecimal};
 
@@ -119,10 +119,10 @@ impl Canonical {
                 })?;
                 self.close(begin, b']');
             }
-            Kind::String => match cursor.any_text()? {
-                // The string has no escapes and needs none.
-                Cow::Borrowed(string) => write_plain(&mut self.text, string.as_bytes()),
-                Cow::Owned(string) => write_string(&mut self.text, &string),
+            Kind::String => match cursor.string()? {
+                // It has no escapes and needs none.
+                (string, true) => self.text.extend_from_slice(string),
+                (string, false) => write_string(&mut self.text, &unescape(string)),
             },
             Kind::Null | Kind::Boolean | Kind::Number => {
                 self.text.extend_from_slice(cursor.written()?);

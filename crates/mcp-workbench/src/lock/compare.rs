@@ -81,7 +81,7 @@ impl PinnedServer {
                 Some(tool) if base == Base::Seen && tool.seen == Some(*digest) => {}
                 // It was reported and never approved, so it is still new.
                 Some(PinnedTool { pinned: None, .. }) | None => {
-                    differences.new.push(name.to_string())
+                    differences.new.push(name.to_string());
                 }
                 Some(_) => differences.changed.push(name.to_string()),
             }

@@ -21,11 +21,11 @@ const IN_PLACE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
 /// Returns true if a definition has enough nesting or references for a schema bomb; most have not.
 pub(super) fn may_be_bomb(definition: &str) -> bool {
     let text = definition.as_bytes();
-    let brackets = text.iter().filter(|it| matches!(it, b'{' | b'['));
+    let brackets = memchr::memchr2_iter(b'{', b'[', text);
     // Every keyword for a reference has a dollar sign, which may be escaped.
     let may_refer = memchr::memchr2(b'$', b'\\', text).is_some();
     // A schema with fewer brackets than levels is not too deep.
-    brackets.count() > MAX_SCHEMA_DEPTH
+    brackets.take(MAX_SCHEMA_DEPTH + 1).count() > MAX_SCHEMA_DEPTH
         || may_refer
             && ["Ref\"", "$ref", "\\u"]
                 .iter()
