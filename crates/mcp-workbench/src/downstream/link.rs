@@ -281,7 +281,7 @@ impl Link {
     pub(crate) fn ready_event(&mut self) -> Option<LinkEvent> {
         match self {
             Self::Stdio(link) => link.ready_event(),
-            Self::Http(_) => None,
+            Self::Http(link) => link.ready_event(),
         }
     }
 

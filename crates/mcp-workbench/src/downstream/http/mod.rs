@@ -56,8 +56,9 @@ use crate::{
     wire::{self, Frame, FrameTicket, Message, Params, RequestId},
 };
 
-/// Upper bound on the messages that wait for the server's task; beyond it, nothing more is read.
-const EVENT_CAPACITY: usize = 32;
+/// Upper bound on the messages that wait for the server's task; beyond it, nothing more is read. All calls that a server
+/// has at once may be answered together.
+const EVENT_CAPACITY: usize = 64;
 /// The generation of the first session.
 const FIRST_GENERATION: u64 = 1;
 /// The timeout for ending a session after the link was dropped.
@@ -124,12 +125,11 @@ impl HttpLink {
             closing_since: None,
         };
         let end_idle = link.peer.end_idle();
-        link.tasks.spawn(end_idle);
+        link.spawn(end_idle);
         // The entry says so, so Streamable HTTP is not tried first.
         if endpoint.protocol == RemoteProtocol::Sse {
             link.peer.route.send_replace(Route::SseWaiting);
-            link.tasks
-                .spawn(listen::listen_old(Arc::clone(&link.peer), None));
+            link.spawn(listen::listen_old(Arc::clone(&link.peer), None));
         }
         Ok(link)
     }
@@ -158,7 +158,6 @@ impl HttpLink {
         params: Params<'_>,
         headers: &[(String, String)],
     ) -> FrameTicket {
-        self.reap();
         let modern = match self.era {
             Era::Modern => Some(modern::headers(
                 self.peer.posted(),
@@ -193,20 +192,18 @@ impl HttpLink {
     /// Sends a notification or a response, without waiting for its delivery. A modern server gets requests only: it
     /// sends no requests, and a closed stream means a cancellation.
     pub(super) fn send(&mut self, frame: Frame) {
-        self.reap();
         if self.era == Era::Modern {
             tracing::debug!("not sending a notification or response to a modern server");
             return;
         }
         let share = self.peer.backlog.share(frame.len());
-        self.tasks.spawn(send(Arc::clone(&self.peer), frame, share));
+        self.spawn(send(Arc::clone(&self.peer), frame, share));
     }
 
     /// Completes the handshake: requests are sent after the server got `notifications/initialized`.
     pub(super) fn initialized(&mut self, version: &str) {
         let version = HeaderValue::try_from(version).ok();
-        self.tasks
-            .spawn(handshake::complete(Arc::clone(&self.peer), version));
+        self.spawn(handshake::complete(Arc::clone(&self.peer), version));
     }
 
     /// Withdraws a request. Its response is ignored in any case, and its stream is closed.
@@ -261,30 +258,48 @@ impl HttpLink {
             let Some(event) = event else {
                 return LinkEvent::Lost(HttpFault::Internal);
             };
-            self.reap();
-            match event {
-                PeerEvent::Tell(event) => {
-                    // Its deadline must not fail a request that is answered.
-                    self.forget_answered(&event);
-                    return event;
-                }
-                PeerEvent::SessionLost(lost) if self.renew(lost) => return LinkEvent::SessionLost,
-                PeerEvent::SessionLost(_) => {}
-                PeerEvent::FallBack(refused) => {
-                    let peer = Arc::clone(&self.peer);
-                    self.tasks.spawn(listen::listen_old(peer, Some(refused)));
-                }
-                PeerEvent::Open(agreed) => {
-                    let listening = listen::listen(Arc::clone(&self.peer), agreed);
-                    let listening = self.tasks.spawn(listening);
-                    // The stream of the lost session would only fail.
-                    if let Some(before) = self.listening.replace(listening) {
-                        before.abort();
-                    }
-                }
-                PeerEvent::AccountChanged => return LinkEvent::AccountChanged,
-                PeerEvent::Renewed(said) => return LinkEvent::Renewed(said),
+            if let Some(event) = self.take(event) {
+                return event;
             }
+        }
+    }
+
+    /// Returns an event that arrived together with the last one, without waiting. While these are taken no task runs, so
+    /// there are at most as many as the channel holds.
+    pub(super) fn ready_event(&mut self) -> Option<LinkEvent> {
+        loop {
+            let event = self.events.try_recv().ok()?;
+            if let Some(event) = self.take(event) {
+                return Some(event);
+            }
+        }
+    }
+
+    /// Handles an event of a task. Returns the part of it that is for the server's task.
+    fn take(&mut self, event: PeerEvent) -> Option<LinkEvent> {
+        match event {
+            PeerEvent::Tell(event) => {
+                // Its deadline must not fail a request that is answered.
+                self.forget_answered(&event);
+                Some(event)
+            }
+            PeerEvent::SessionLost(lost) => self.renew(lost).then_some(LinkEvent::SessionLost),
+            PeerEvent::FallBack(refused) => {
+                let peer = Arc::clone(&self.peer);
+                self.spawn(listen::listen_old(peer, Some(refused)));
+                None
+            }
+            PeerEvent::Open(agreed) => {
+                let listening = listen::listen(Arc::clone(&self.peer), agreed);
+                let listening = self.spawn(listening);
+                // The stream of the lost session would only fail.
+                if let Some(before) = self.listening.replace(listening) {
+                    before.abort();
+                }
+                None
+            }
+            PeerEvent::AccountChanged => Some(LinkEvent::AccountChanged),
+            PeerEvent::Renewed(said) => Some(LinkEvent::Renewed(said)),
         }
     }
 
@@ -315,12 +330,14 @@ impl HttpLink {
         // From here on requests wait for the new session.
         self.peer.stage.send_replace(HandshakeStage::Opening(None));
         let renewal = handshake::renew(Arc::clone(&self.peer), initialize, self.generation);
-        self.tasks.spawn(renewal);
+        self.spawn(renewal);
         true
     }
 
-    fn reap(&mut self) {
+    /// Starts a task, and forgets those that have ended.
+    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         while self.tasks.try_join_next().is_some() {}
+        self.tasks.spawn(task)
     }
 }
 

@@ -94,13 +94,17 @@ fn empty_result(seen: &remote::Seen) -> Script {
 
 /// Describes the next event of a link.
 async fn heard(link: &mut Link) -> String {
-    match link.next_event().await {
+    event_in_short(&link.next_event().await)
+}
+
+fn event_in_short(event: &LinkEvent) -> String {
+    match event {
         LinkEvent::Message { message, origin } => {
             let origin = match origin {
                 Origin::Request(id) => format!("on {id}"),
                 Origin::Connection => "on none".to_owned(),
             };
-            format!("{origin}: {}", message_in_short(&message))
+            format!("{origin}: {}", message_in_short(message))
         }
         LinkEvent::Failed { id, fault, outcome } => {
             format!("{id} failed: {}, {outcome:?}", fault.code())

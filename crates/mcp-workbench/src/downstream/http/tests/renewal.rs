@@ -5,11 +5,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pretty_assertions::assert_eq;
 
 use super::{
-    LONG, empty_result, heard, json, link_over,
+    LONG, empty_result, event_in_short, heard, json, link_over,
     remote::{Remote, Script},
     reply,
 };
-use crate::{config::RemoteProtocol, downstream::link::Link};
+use crate::{
+    call::Outcome,
+    config::RemoteProtocol,
+    downstream::{
+        error::HttpFault,
+        http::peer::PeerEvent,
+        link::{Link, LinkEvent},
+    },
+};
 
 /// Starts a server that gives out the sessions `s0`, `s1` and so on, and that forgets `s0` at the first ping.
 fn forgetful() -> Remote {
@@ -64,4 +72,26 @@ async fn a_call_of_a_lost_session_is_not_sent_in_the_next_one() {
     assert_eq!(events, expected);
     let calls = remote.methods().into_iter().filter(|it| it == "tools/call");
     assert_eq!(calls.count(), 1);
+}
+
+#[tokio::test]
+async fn events_that_arrived_together_are_taken_without_waiting() {
+    let remote = forgetful();
+    let mut link = link_over(&remote, RemoteProtocol::Http, LONG).await;
+    let Link::Http(http) = &link else {
+        unreachable!("it is over HTTP");
+    };
+    let failed = |id| LinkEvent::Failed {
+        id,
+        fault: HttpFault::StreamEnded,
+        outcome: Outcome::Unknown,
+    };
+    http.peer.tell(PeerEvent::Tell(failed(1))).await;
+    // The report of a loss that is already known is no event.
+    http.peer.tell(PeerEvent::SessionLost(7)).await;
+    http.peer.tell(PeerEvent::Tell(failed(2))).await;
+    let first = heard(&mut link).await;
+    let second = link.ready_event().map(|event| event_in_short(&event));
+    assert_eq!(first.replacen('1', "2", 1), second.unwrap());
+    assert!(link.ready_event().is_none());
 }
