@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use rawjson::{ObjectText, RawJson, Spliced, write_json, write_string};
 
-use super::{message::RequestId, recover::id_from_head};
+use super::{frame_text::FrameText, message::RequestId, recover::id_from_head};
 
 /// Bodies of this size and larger are not copied into the frame.
 const COPY_BELOW: usize = 16 * 1024;
@@ -177,13 +177,18 @@ impl Frame {
         }
     }
 
-    /// Returns the parts, sharing the body.
-    pub(crate) fn to_parts(&self) -> [Bytes; 3] {
+    /// Returns the text, sharing the body.
+    pub(crate) fn to_text(&self) -> FrameText {
         let head = Bytes::copy_from_slice(&self.head);
         match &self.body {
-            Some(body) => [head, body.clone(), Bytes::from_static(END)],
-            None => [head, Bytes::new(), Bytes::new()],
+            Some(body) => FrameText::new([head, body.clone(), Bytes::from_static(END)]),
+            None => head.into(),
         }
+    }
+
+    /// Returns the text.
+    pub(crate) fn into_text(self) -> FrameText {
+        FrameText::new(self.into_parts())
     }
 
     /// Returns the parts as owned bytes.

@@ -4,6 +4,7 @@
 
 pub(crate) mod code;
 mod compose;
+mod frame_text;
 mod lines;
 mod marks;
 mod message;
@@ -16,6 +17,7 @@ mod sse;
 
 pub use compose::{Frame, error, notification, request, result};
 pub(crate) use compose::{MetaText, Outgoing, Params, error_as_sent, named_request};
+pub(crate) use frame_text::FrameText;
 pub use lines::{Line, LineFramer, MAX_FRAME_BYTES};
 pub(crate) use marks::ResultMarks;
 pub use message::{Answer, Message, ParseError, Request, RequestId, Response};

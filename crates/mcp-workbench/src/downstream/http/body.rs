@@ -11,11 +11,14 @@ use std::{
     task::{Context, Poll},
 };
 
-use bytes::Bytes;
+use bytes::Buf;
 use hyper::body::{Body, Frame as BodyFrame, SizeHint};
 
 use super::watched_stream::Watcher;
-use crate::{call::Outcome, wire::Frame};
+use crate::{
+    call::Outcome,
+    wire::{Frame, FrameText},
+};
 
 const WAITING: u8 = 0;
 const BEGUN: u8 = 1;
@@ -143,7 +146,7 @@ impl<'a> MessageBody<'a> {
     pub(super) fn begin(&mut self, watcher: &Arc<Watcher>) -> RequestBody {
         watcher.watch(self.sending.cloned(), self.share.take());
         RequestBody {
-            parts: self.frame.map(Frame::to_parts).unwrap_or_default(),
+            text: self.frame.map(Frame::to_text).unwrap_or_default(),
             watcher: Arc::clone(watcher),
         }
     }
@@ -161,36 +164,33 @@ impl<'a> MessageBody<'a> {
 
 /// The body of a request as hyper sends it.
 pub(super) struct RequestBody {
-    /// Parts that were sent are empty.
-    parts: [Bytes; 3],
+    /// Empty after hyper has taken it.
+    text: FrameText,
     watcher: Arc<Watcher>,
 }
 
 impl Body for RequestBody {
-    type Data = Bytes;
+    type Data = FrameText;
     type Error = Infallible;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
-    ) -> Poll<Option<Result<BodyFrame<Bytes>, Infallible>>> {
-        let part = self
-            .parts
-            .iter_mut()
-            .find(|part| !part.is_empty())
-            .map(std::mem::take);
-        // Recorded with the last part: hyper knows the length and does not ask again.
+    ) -> Poll<Option<Result<BodyFrame<FrameText>, Infallible>>> {
         if self.is_end_stream() {
-            self.watcher.set_body_sent();
+            return Poll::Ready(None);
         }
-        Poll::Ready(part.map(|part| Ok(BodyFrame::data(part))))
+        // Recorded now: hyper knows the length and does not ask again.
+        self.watcher.set_body_sent();
+        let text = std::mem::take(&mut self.text);
+        Poll::Ready(Some(Ok(BodyFrame::data(text))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.parts.iter().all(Bytes::is_empty)
+        !self.text.has_remaining()
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.parts.iter().map(|part| part.len() as u64).sum())
+        SizeHint::with_exact(self.text.remaining() as u64)
     }
 }

@@ -7,7 +7,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use hyper::{
     body::{Body, Frame as BodyFrame, SizeHint},
     header::{self, HeaderValue},
@@ -21,47 +21,50 @@ use super::{
     response::{Response, ResponseBody},
     streams::{EventId, Next, StreamReader},
 };
-use crate::wire::Frame;
+use crate::wire::{Frame, FrameText};
 
 /// Bytes that are all there.
 #[derive(Default)]
-pub(super) struct PartsBody {
-    /// The parts of the message. Those that were taken are empty.
-    parts: [Bytes; 3],
+pub(super) struct WholeBody {
+    /// Empty after hyper has taken it.
+    text: FrameText,
 }
 
-impl PartsBody {
+impl WholeBody {
     pub(super) fn message(frame: Frame) -> Self {
         Self {
-            parts: frame.into_parts(),
+            text: frame.into_text(),
         }
     }
 
     pub(super) fn text(text: impl Into<Bytes>) -> Self {
         Self {
-            parts: [text.into(), Bytes::new(), Bytes::new()],
+            text: text.into().into(),
         }
     }
 }
 
-impl Body for PartsBody {
-    type Data = Bytes;
+impl Body for WholeBody {
+    type Data = FrameText;
     type Error = Infallible;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
-    ) -> Poll<Option<Result<BodyFrame<Bytes>, Infallible>>> {
-        let part = self.parts.iter_mut().find(|part| !part.is_empty());
-        Poll::Ready(part.map(|part| Ok(BodyFrame::data(std::mem::take(part)))))
+    ) -> Poll<Option<Result<BodyFrame<FrameText>, Infallible>>> {
+        if self.is_end_stream() {
+            return Poll::Ready(None);
+        }
+        let text = std::mem::take(&mut self.text);
+        Poll::Ready(Some(Ok(BodyFrame::data(text))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.parts.iter().all(Bytes::is_empty)
+        !self.text.has_remaining()
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.parts.iter().map(|part| part.len() as u64).sum())
+        SizeHint::with_exact(self.text.remaining() as u64)
     }
 }
 
@@ -137,11 +140,8 @@ impl Body for EventBody {
 }
 
 /// Returns a stream of events as a response.
-pub(super) fn event_response<B>(events: B) -> Response
-where
-    B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
-{
-    let mut response = Response::new(ResponseBody::events(events));
+pub(super) fn event_response(events: ResponseBody) -> Response {
+    let mut response = Response::new(events);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

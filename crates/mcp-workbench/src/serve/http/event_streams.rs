@@ -8,13 +8,13 @@ use hyper::StatusCode;
 use tokio::time::Instant;
 
 use super::{
-    bodies::{EventBody, Opening, PartsBody, event_response, event_text, lone_event},
+    bodies::{EventBody, Opening, WholeBody, event_response, event_text, lone_event},
     endpoint::Waits,
     headers::LastEvent,
     limits::FIRST_MESSAGE_TIMEOUT,
     owners::{Forwarder, Posting, forward_to, lost_answer},
     refusal::Refusal,
-    response::{self, Response, empty},
+    response::{self, Response, ResponseBody, empty},
     sessions::Session,
     shared_events::{SharedPlace, SharedStream},
     streams::{Attachment, EventStream, FirstMessage, STANDALONE},
@@ -104,7 +104,9 @@ async fn left_behind(
         None => None,
     };
     let Some(events) = rest else {
-        return Ok(event_response(PartsBody::text(lone_event(lost))));
+        return Ok(event_response(ResponseBody::whole(WholeBody::text(
+            lone_event(lost),
+        ))));
     };
     if events.is_empty() {
         return Ok(empty(StatusCode::NO_CONTENT));
@@ -117,7 +119,9 @@ async fn left_behind(
             text.put(event_text(&id, &event));
         }
     }
-    Ok(event_response(PartsBody::text(text.freeze())))
+    Ok(event_response(ResponseBody::whole(WholeBody::text(
+        text.freeze(),
+    ))))
 }
 
 /// Puts the events of a stream into the store of the replicas from now on.
@@ -163,5 +167,7 @@ fn events(
         Some(revision) if revision.has_priming_events() => Opening::Priming,
         _ => Opening::Comment,
     };
-    Ok(event_response(EventBody::new(reader, opening, handle)))
+    Ok(event_response(ResponseBody::events(EventBody::new(
+        reader, opening, handle,
+    ))))
 }

@@ -25,7 +25,7 @@ use url::{Position, Url};
 
 use super::{
     ENDPOINT_PATH,
-    bodies::{PartsBody, event_response, lone_event},
+    bodies::{WholeBody, event_response, lone_event},
     guard::Sender,
     headers::{EVENT_STREAM, LAST_EVENT_ID},
     refusal::Refusal,
@@ -186,12 +186,12 @@ async fn exchange(
         lost: lost.map(|(id, answer)| LostAnswer::new(&id, answer)),
     };
     if is_event_stream(&head) {
-        let mut response = event_response(body);
+        let mut response = event_response(ResponseBody::events(body));
         *response.status_mut() = head.status;
         return Ok(response);
     }
     let bytes = read(body).await?;
-    let mut response = Response::new(ResponseBody::parts(PartsBody::text(bytes)));
+    let mut response = Response::new(ResponseBody::whole(WholeBody::text(bytes)));
     *response.status_mut() = head.status;
     for name in [
         header::CONTENT_TYPE,
@@ -212,7 +212,7 @@ fn request(
     sealer: &Sealer,
     address: &Url,
     forwarded: &Forwarded<'_>,
-) -> Result<Request<PartsBody>, Unreachable> {
+) -> Result<Request<WholeBody>, Unreachable> {
     let envelope = Envelope {
         sender: seal_sender(forwarded.sender),
         until: now() + VALID_SECONDS,
@@ -220,7 +220,7 @@ fn request(
     };
     let envelope = serde_json::to_string(&envelope)?;
     let envelope = sealer.hide(SealPurpose::Forwarded, &envelope);
-    let mut request = Request::new(PartsBody::text(forwarded.body.clone()));
+    let mut request = Request::new(WholeBody::text(forwarded.body.clone()));
     *request.method_mut() = forwarded.method.clone();
     *request.uri_mut() = Uri::from_static(ENDPOINT_PATH);
     let headers = request.headers_mut();

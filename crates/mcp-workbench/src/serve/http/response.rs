@@ -6,15 +6,15 @@ use std::{
     task::{Context, Poll},
 };
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use hyper::{
     StatusCode,
     body::{Body, Frame as BodyFrame, SizeHint},
     header::{self, HeaderValue},
 };
 
-use super::{bodies::PartsBody, quotas::Meter, timed_stream::Turn};
-use crate::wire::Frame;
+use super::{bodies::WholeBody, quotas::Meter, timed_stream::Turn};
+use crate::wire::{Frame, FrameText};
 
 pub(super) type Response = hyper::Response<ResponseBody>;
 
@@ -28,7 +28,7 @@ pub(super) struct ResponseBody {
 
 enum Content {
     /// Bytes that are all there.
-    Parts(PartsBody),
+    Whole(WholeBody),
     Events(Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + Send>>),
 }
 
@@ -55,9 +55,9 @@ impl ResponseBody {
     }
 
     /// Creates a body of bytes that are all there.
-    pub(super) fn parts(parts: PartsBody) -> Self {
+    pub(super) fn whole(whole: WholeBody) -> Self {
         Self {
-            content: Content::Parts(parts),
+            content: Content::Whole(whole),
             turn: None,
             meter: None,
         }
@@ -65,45 +65,48 @@ impl ResponseBody {
 }
 
 impl Body for ResponseBody {
-    type Data = Bytes;
+    type Data = FrameText;
     type Error = Infallible;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<BodyFrame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<BodyFrame<FrameText>, Infallible>>> {
         let polled = match &mut self.content {
-            Content::Parts(parts) => Pin::new(parts).poll_frame(context),
-            Content::Events(events) => events.as_mut().poll_frame(context),
+            Content::Whole(whole) => Pin::new(whole).poll_frame(context),
+            Content::Events(events) => events
+                .as_mut()
+                .poll_frame(context)
+                .map_ok(|frame| frame.map_data(FrameText::from)),
         };
         if let (Poll::Ready(Some(Ok(frame))), Some(meter)) = (&polled, &self.meter) {
-            meter.count(frame.data_ref().map_or(0, Bytes::len));
+            meter.count(frame.data_ref().map_or(0, Buf::remaining));
         }
         polled
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.content {
-            Content::Parts(parts) => parts.is_end_stream(),
+            Content::Whole(whole) => whole.is_end_stream(),
             Content::Events(events) => events.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.content {
-            Content::Parts(parts) => parts.size_hint(),
+            Content::Whole(whole) => whole.size_hint(),
             Content::Events(events) => events.size_hint(),
         }
     }
 }
 
 pub(super) fn empty(status: StatusCode) -> Response {
-    with_status(status, PartsBody::default())
+    with_status(status, WholeBody::default())
 }
 
 /// Returns a message as a response.
 pub(super) fn json(status: StatusCode, frame: Frame) -> Response {
-    let mut response = with_status(status, PartsBody::message(frame));
+    let mut response = with_status(status, WholeBody::message(frame));
     let headers = response.headers_mut();
     headers.insert(
         header::CONTENT_TYPE,
@@ -119,7 +122,7 @@ pub(super) fn text(words: &'static str) -> Response {
 
 /// Returns text of a media type as a response.
 pub(super) fn typed(media_type: &'static str, text: impl Into<Bytes>) -> Response {
-    let mut response = with_status(StatusCode::OK, PartsBody::text(text));
+    let mut response = with_status(StatusCode::OK, WholeBody::text(text));
     let media_type = HeaderValue::from_static(media_type);
     response
         .headers_mut()
@@ -127,8 +130,8 @@ pub(super) fn typed(media_type: &'static str, text: impl Into<Bytes>) -> Respons
     response
 }
 
-fn with_status(status: StatusCode, parts: PartsBody) -> Response {
-    let mut response = Response::new(ResponseBody::parts(parts));
+fn with_status(status: StatusCode, body: WholeBody) -> Response {
+    let mut response = Response::new(ResponseBody::whole(body));
     *response.status_mut() = status;
     response
 }

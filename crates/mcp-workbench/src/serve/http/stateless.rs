@@ -27,7 +27,7 @@ use super::{
     limits::MAX_STATELESS,
     quotas::InFlight,
     refusal::Refusal,
-    response::{Response, empty, json},
+    response::{Response, ResponseBody, empty, json},
     streams::{Attachment, EventStream, FirstMessage, Streams},
     unread::UnreadBudget,
     wait_timer::WaitTimer,
@@ -206,10 +206,10 @@ impl Exchange {
 
     fn events(self) -> Response {
         match self.streams.attach(self.stream.id(), None) {
-            Attachment::Reader(reader) => event_response(ExchangeBody {
+            Attachment::Reader(reader) => event_response(ResponseBody::events(ExchangeBody {
                 events: EventBody::new(reader, Opening::Passing, None),
                 _exchange: self,
-            }),
+            })),
             Attachment::Over | Attachment::Unknown => empty(StatusCode::ACCEPTED),
         }
     }
