@@ -2,7 +2,6 @@
 
 use std::{
     convert::Infallible,
-    future::poll_fn,
     io,
     net::SocketAddr,
     sync::{
@@ -51,6 +50,7 @@ use crate::{
     config::Config,
     metrics::Metrics,
     oauth::ResourceServer,
+    rare::Rare,
     serve::{ClientLocation, DRAIN_TIMEOUT, FLUSH_TIMEOUT},
     workbench::stop_scripts,
 };
@@ -282,20 +282,12 @@ impl Server {
             .max_buf_size(2 * MAX_HEADER_BYTES)
             .serve_connection(TokioIo::new(stream), service);
         tokio::pin!(connection);
-        let turns = peer.slot.turns();
-        let watched = poll_fn(|context| {
-            let served = connection.as_mut().poll(context);
-            // hyper has read before its response ended. It has to read again to start the client's timeout.
-            if served.is_pending() && turns.is_unwatched() {
-                return connection.as_mut().poll(context);
-            }
-            served
-        });
+        let ending = Rare::new(Box::pin(self.ending.cancelled()));
         let served = tokio::select! {
             // First, so that a request that was read is answered.
             biased;
-            served = watched => served,
-            () = self.ending.cancelled() => {
+            served = connection.as_mut() => served,
+            () = ending => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }

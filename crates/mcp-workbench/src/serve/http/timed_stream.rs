@@ -89,7 +89,7 @@ impl Turns {
 
     /// Returns true if the turn of the client began after the last read from the stream, so that its timeout is not
     /// checked.
-    pub(super) fn is_unwatched(&self) -> bool {
+    fn is_unwatched(&self) -> bool {
         let turn = self.current();
         is_clients(turn) && turn != self.0.watched.load(Ordering::Relaxed)
     }
@@ -326,7 +326,15 @@ impl AsyncWrite for TimedStream {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         // A flush does nothing on a TCP stream, so it says nothing about the client.
-        Pin::new(&mut self.stream).poll_flush(context)
+        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        // hyper has read before its response ended, and does not read again until bytes arrive. So the timeout for the
+        // next request starts here.
+        if self.turns.is_unwatched()
+            && let Poll::Ready(timed_out) = self.watch_turn(context)
+        {
+            return Poll::Ready(timed_out);
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -391,5 +399,24 @@ mod tests {
         client.write_all(b"POST /mcp").await.unwrap();
         assert_eq!(stream.read(&mut [0; 64]).await.unwrap(), 9);
         assert_eq!(waits(&mut stream).await, HEADER_TIMEOUT, "a head began");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_timeout_for_the_next_request_starts_with_the_end_of_the_response() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let _client = TcpStream::connect(address).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let turns = Turns::new(Instant::now());
+        let mut stream = TimedStream::new(stream, turns.clone(), Arc::default());
+        let turn = turns.take();
+        stream.write_all(b"HTTP/1.1 200 OK").await.unwrap();
+        stream.flush().await.unwrap();
+        assert!(stream.ends.is_none(), "our turn");
+        drop(turn);
+        assert!(turns.is_unwatched());
+        stream.flush().await.unwrap();
+        assert!(!turns.is_unwatched());
+        assert_eq!(waits(&mut stream).await, HEADER_TIMEOUT);
     }
 }

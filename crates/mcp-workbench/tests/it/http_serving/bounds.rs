@@ -115,6 +115,38 @@ fn a_client_that_is_refused_while_it_sends_reads_the_refusal() {
 }
 
 #[test]
+fn a_body_that_arrives_in_pieces_is_read_to_its_end() {
+    let served = Setup::new().serve();
+    let ping = request_text("1", "ping", "{}");
+    let mut client = served.client();
+    let whole = client.posting(&ping);
+    let text = whole.text();
+    let (head, _) = text.split_at(text.len() - ping.len());
+    let (start, end) = ping.split_at(ping.len() / 2);
+    let chunked = client
+        .posting("")
+        .without("content-length")
+        .header("transfer-encoding", "chunked");
+    let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
+    let chunks = [chunked.text(), chunk(start), chunk(end), chunk("")];
+    let mut connection = served.connection();
+    for pieces in [&[head, start, end][..], &chunks.each_ref().map(|it| &**it)] {
+        for piece in pieces {
+            connection.send_bytes(piece.as_bytes()).unwrap();
+            // It was read when a request after it is answered.
+            assert_eq!(client.post(&ping).head.status, 200);
+        }
+        assert_eq!(connection.response().head.status, 200);
+    }
+    let waiting = whole.header("expect", "100-continue").text();
+    let (head, body) = waiting.split_at(waiting.len() - ping.len());
+    connection.send_bytes(head.as_bytes()).unwrap();
+    assert_eq!(connection.head().status, 100);
+    connection.send_bytes(body.as_bytes()).unwrap();
+    assert_eq!(connection.response().head.status, 200);
+}
+
+#[test]
 fn heads_that_are_too_large_are_refused() {
     let fault = Fault::within(
         10,
