@@ -238,34 +238,26 @@ impl Streams {
     }
 
     fn poll_first_message(&self, id: u64, context: &Context<'_>) -> Poll<FirstMessage> {
-        if let Some(answer) = self.take_answer(id) {
-            return Poll::Ready(FirstMessage::Answer(answer));
-        }
         let mut state = self.state();
         let Some(stream) = state.streams.get_mut(&id) else {
             return Poll::Ready(FirstMessage::Nothing);
         };
-        if !stream.events.is_empty() {
-            return Poll::Ready(FirstMessage::Events);
+        match (stream.events.len(), stream.ended) {
+            // A single response needs no stream: it is sent as JSON.
+            (1, true) => {
+                let answer = state.drop_oldest(id);
+                state.remove(id);
+                Poll::Ready(
+                    answer.map_or(FirstMessage::Nothing, |it| FirstMessage::Answer(it.frame)),
+                )
+            }
+            (0, true) => Poll::Ready(FirstMessage::Nothing),
+            (0, false) => {
+                stream.wait(FIRST_MESSAGE_READER, context);
+                Poll::Pending
+            }
+            _ => Poll::Ready(FirstMessage::Events),
         }
-        if stream.ended {
-            return Poll::Ready(FirstMessage::Nothing);
-        }
-        stream.wait(FIRST_MESSAGE_READER, context);
-        Poll::Pending
-    }
-
-    /// Takes the response to a request, if it is there and is the first message. Removes the stream.
-    fn take_answer(&self, id: u64) -> Option<Frame> {
-        let mut state = self.state();
-        let stream = state.streams.get(&id)?;
-        // A single response needs no stream: it is sent as JSON.
-        if stream.events.len() != 1 || !stream.ended {
-            return None;
-        }
-        let answer = state.drop_oldest(id);
-        state.remove(id);
-        answer.map(|it| it.frame)
     }
 
     /// Attaches a reader to a stream, in place of its current one. It reads on from `after`, or from the first event
