@@ -4,6 +4,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
+    task::Poll,
 };
 
 use ident::ServerIdentifier;
@@ -116,11 +117,13 @@ impl OAuthClient {
         self.tokens.end();
     }
 
+    /// Returns the token for a request, if there is one and it needs no waiting.
+    pub(crate) fn present_bearer(&self) -> Poll<Option<Bearer>> {
+        self.tokens.present()
+    }
+
     /// Returns the token for a request, if there is one.
     pub(crate) async fn bearer(&self) -> Option<Bearer> {
-        if let Some(bearer) = self.tokens.bearer() {
-            return Some(bearer);
-        }
         // The request is sent without a token: the challenge in the refusal says what to do.
         let ready = self.tokens.ready().await;
         ready.unwrap_or_else(|fault| {

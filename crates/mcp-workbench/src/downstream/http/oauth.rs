@@ -1,6 +1,8 @@
 //! The token of one request, and its replacement if it is refused. A request with a refused token did not run, so it
 //! is sent again with another token.
 
+use std::task::Poll;
+
 use hyper::{
     HeaderMap, StatusCode,
     header::{AUTHORIZATION, WWW_AUTHENTICATE},
@@ -43,8 +45,11 @@ impl<'a> RequestToken<'a> {
     pub(super) async fn begin(peer: &'a Peer) -> Self {
         let oauth = peer.oauth();
         let bearer = match oauth {
-            // On the heap because it is large, and most servers need no token.
-            Some(oauth) => Box::pin(oauth.bearer()).await,
+            Some(oauth) => match oauth.present_bearer() {
+                Poll::Ready(present) => present,
+                // On the heap because it is large and rare.
+                Poll::Pending => Box::pin(oauth.bearer()).await,
+            },
             None => None,
         };
         Self {

@@ -1,6 +1,6 @@
 //! Attempts to sign in, good and bad.
 
-use std::fs;
+use std::{fs, task::Poll};
 
 use serde_json::{Value, json};
 use tempfile::tempdir;
@@ -231,7 +231,7 @@ async fn client_credentials_need_no_person() {
         let tokens = Tokens::new(account, &TaskTracker::new());
         assert_eq!(tokens.ready().await, Ok(None));
         let bearer = tokens.replace(None, None).await.unwrap();
-        assert_eq!(tokens.bearer(), Some(bearer));
+        assert_eq!(tokens.present(), Poll::Ready(Some(bearer)));
         let form = &authority.seen("/token")[0];
         assert_eq!(form["grant_type"], "client_credentials");
         assert_eq!(form["resource"], authority.server());

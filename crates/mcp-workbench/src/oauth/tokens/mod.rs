@@ -10,6 +10,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 
@@ -118,10 +119,16 @@ impl Tokens {
         self.0.end.cancel();
     }
 
-    /// Returns the present token, without waiting.
-    pub(crate) fn bearer(&self) -> Option<Bearer> {
+    /// Returns the present token, if there is one and it needs no waiting.
+    pub(crate) fn present(&self) -> Poll<Option<Bearer>> {
         self.want();
-        self.0.state.borrow().good().cloned()
+        let state = self.0.state.borrow();
+        match (state.good(), &state.token) {
+            (Some(good), _) => Poll::Ready(Some(good.clone())),
+            // Nobody is signed in.
+            (None, None) if state.is_read => Poll::Ready(None),
+            (None, _) => Poll::Pending,
+        }
     }
 
     /// Returns the present token, after a refresh if it has expired. `None`: nobody is signed in. Cancel-safe.
