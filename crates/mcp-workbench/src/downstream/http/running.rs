@@ -16,7 +16,7 @@ use crate::{
 /// The unanswered requests of one link.
 #[derive(Default)]
 pub(super) struct RunningRequests {
-    requests: HashMap<FrameTicket, RunningRequest>,
+    requests: HashMap<FrameTicket, RunningRequest, foldhash::fast::RandomState>,
     /// No request times out before this time. It may be early, never late.
     next: Option<Instant>,
     alarm: Alarm,

@@ -150,8 +150,11 @@ struct SessionNames {
     name: String,
 }
 
+/// The sessions by their ids, which clients cannot choose.
+type SessionTable = HashMap<String, Arc<Session>, foldhash::fast::RandomState>;
+
 pub(super) struct Sessions {
-    table: Mutex<HashMap<String, Arc<Session>>>,
+    table: Mutex<SessionTable>,
     /// The ids of sessions that clients have ended here, the oldest first. They are not continued.
     ended: Mutex<VecDeque<String>>,
     /// For how long a session may be idle.
@@ -250,7 +253,7 @@ impl Sessions {
         self.table().values().cloned().collect()
     }
 
-    fn table(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+    fn table(&self) -> MutexGuard<'_, SessionTable> {
         lock(&self.table)
     }
 }
