@@ -145,9 +145,6 @@ pub(super) async fn reply(peer: &Peer, response: Response) -> Result<ReplyBody, 
     if let Some(fault) = encoded(&response) {
         return Err(fault);
     }
-    if is_type(&response, "text/event-stream") {
-        return Ok(ReplyBody::Stream(response));
-    }
     if is_type(&response, "application/json") {
         let body = whole(response, MAX_FRAME_BYTES).await?;
         let blank = body.iter().all(u8::is_ascii_whitespace);
@@ -156,6 +153,9 @@ pub(super) async fn reply(peer: &Peer, response: Response) -> Result<ReplyBody, 
         } else {
             ReplyBody::Message(body)
         });
+    }
+    if is_type(&response, "text/event-stream") {
+        return Ok(ReplyBody::Stream(response));
     }
     if matches!(status, 202 | 204) || response.content_length() == Some(0) {
         Box::pin(discard(response)).await;

@@ -147,9 +147,14 @@ pub(super) fn redirection(response: &Response, secrets: &Secrets) -> Result<Url,
 
 /// Returns true if the response has this content type, with any parameters.
 pub(super) fn is_type(response: &Response, wanted: &str) -> bool {
-    let value = text_of(response, &CONTENT_TYPE).unwrap_or_default();
-    let name = value.split(';').next().unwrap_or_default().trim();
-    name.eq_ignore_ascii_case(wanted)
+    let value = response.headers().get(&CONTENT_TYPE);
+    // The usual value, checked without parsing.
+    if value.is_some_and(|value| value == wanted) {
+        return true;
+    }
+    let value = value.and_then(|value| value.to_str().ok());
+    let name = value.unwrap_or_default().split(';').next();
+    name.unwrap_or_default().trim().eq_ignore_ascii_case(wanted)
 }
 
 /// Returns a printable name of a redirect's target: its origin if that differs, otherwise its path.
