@@ -76,6 +76,8 @@ struct Caller<'a> {
     principal: Principal,
     limits: Limits,
     headers: &'a HeaderMap,
+    /// True if another replica has forwarded the request.
+    is_forwarded: bool,
     waits: &'a Waits,
 }
 
@@ -115,8 +117,9 @@ impl Endpoint {
             return Err(Refusal::WrongToken);
         }
         let principal = sender.principal();
+        let is_forwarded = forward::is_forwarded(&head.headers);
         // The replica that forwards a request has counted it.
-        let limits = if forward::is_forwarded(&head.headers) {
+        let limits = if is_forwarded {
             Limits::default()
         } else {
             self.contexts.limits(sender)
@@ -127,11 +130,13 @@ impl Endpoint {
             principal,
             limits,
             headers: &head.headers,
+            is_forwarded,
             waits,
         };
         let response = match (head.uri.path(), head.method) {
             (ENDPOINT_PATH, Method::POST) => take_post(self, caller, body).await,
-            (ENDPOINT_PATH, Method::GET) => take_get(self, caller).await,
+            // On the heap, like other parts that most requests do not need: hyper moves the future of each request.
+            (ENDPOINT_PATH, Method::GET) => Box::pin(take_get(self, caller)).await,
             (ENDPOINT_PATH, Method::DELETE) => take_delete(self, caller),
             (ENDPOINT_PATH, _) => Err(Refusal::MethodNotAllowed),
             // They cover all clients, so a sender that may not see all of them must not read them.
@@ -211,7 +216,7 @@ async fn admit(
     } = caller;
     let in_flight = endpoint.quotas.admit(principal, limits, requests, size)?;
     if let Some(store) = endpoint.contexts.everybody().workbench.pool().store() {
-        take_shared(store, principal, limits, requests).await?;
+        Box::pin(take_shared(store, principal, limits, requests)).await?;
     }
     Ok(in_flight)
 }
@@ -232,7 +237,9 @@ async fn take_post(
         bytes: body,
         room: _room,
     } = request_body::read(headers, body, &endpoint.body_room, &caller.waits.body).await?;
-    forward::check_body(endpoint.replica.sealer(), headers, &body)?;
+    if caller.is_forwarded {
+        forward::check_body(endpoint.replica.sealer(), headers, &body)?;
+    }
     let size = body.len();
     let posted = Posted::of(&body, session.as_deref())?;
     // Only here is the number of requests known while none of them has run.
@@ -259,18 +266,14 @@ async fn take_post(
                 && let Some(elsewhere) = asked_elsewhere(&endpoint.replica, answer)
             {
                 // If the replica that asked is gone, its call is gone too.
-                let taken = forward_to(
-                    &endpoint.replica,
-                    caller.forwarder(),
-                    elsewhere,
-                    Posting::answer(body),
-                )
-                .await;
+                let posting = Posting::answer(body);
+                let from = caller.forwarder();
+                let taken = Box::pin(forward_to(&endpoint.replica, from, elsewhere, posting)).await;
                 return Ok(taken.unwrap_or_else(|| empty(StatusCode::ACCEPTED)));
             }
             take_posted(&session, caller.waits, posted, cost).await
         }
-        (None, posted) => begin_session(endpoint, caller, posted, cost).await,
+        (None, posted) => Box::pin(begin_session(endpoint, caller, posted, cost)).await,
     }
 }
 
@@ -347,10 +350,10 @@ async fn take_stateless(
         Message::Request(request) => {
             if let Some(elsewhere) = parked_elsewhere(&endpoint.replica, &request) {
                 let posting = Posting::request(body, &request);
+                let from = caller.forwarder();
+                let taken = Box::pin(forward_to(&endpoint.replica, from, elsewhere, posting)).await;
                 // If the replica is gone, the request is answered here, with an unknown outcome.
-                if let Some(taken) =
-                    forward_to(&endpoint.replica, caller.forwarder(), elsewhere, posting).await
-                {
+                if let Some(taken) = taken {
                     return Ok(taken);
                 }
             }
@@ -366,8 +369,7 @@ async fn take_stateless(
             let stateless = &endpoint.stateless;
             let exchange = stateless.begin_request(&context, principal, headers, request)?;
             // A replica waits for the response to a request that it forwards for a short time only.
-            let is_forwarded = forward::is_forwarded(headers);
-            let time = if endpoint.replica.has_others() && !is_forwarded {
+            let time = if endpoint.replica.has_others() && !caller.is_forwarded {
                 REPLICA_FIRST_MESSAGE_TIMEOUT
             } else {
                 FIRST_MESSAGE_TIMEOUT

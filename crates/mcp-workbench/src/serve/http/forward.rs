@@ -123,9 +123,6 @@ pub(super) fn sender(sealer: &Sealer, headers: &HeaderMap) -> Result<Sender, Ref
 
 /// Refuses a forwarded request with a body that its replica has not sent.
 pub(super) fn check_body(sealer: &Sealer, headers: &HeaderMap, body: &[u8]) -> Result<(), Refusal> {
-    if !is_forwarded(headers) {
-        return Ok(());
-    }
     let envelope = open(sealer, headers);
     let is_same = envelope.is_some_and(|it| it.body == digest(body));
     is_same.then_some(()).ok_or(Refusal::WrongToken)

@@ -208,7 +208,7 @@ impl Guard {
         match (credentials, &self.resource_server) {
             (Credentials::Known(sender), _) => Ok(sender),
             (Credentials::Token(token), Some(server)) => {
-                let user = server.check(&token).await?;
+                let user = Box::pin(server.check(&token)).await?;
                 Ok(Sender::User(user, Some(UserToken(token.into()))))
             }
             (Credentials::Token(_), None) => Err(Refusal::WrongToken),

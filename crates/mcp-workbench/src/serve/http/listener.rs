@@ -300,7 +300,7 @@ impl Server {
     /// Checks a request, and passes it on.
     async fn respond(&self, request: Request<Incoming>, peer: &Peer) -> Response {
         if let Some(page) = self.page.as_ref().filter(|_| is_page(request.uri().path())) {
-            let response = self.respond_with(page, request, peer).await;
+            let response = Box::pin(self.respond_with(page, request, peer)).await;
             return response.unwrap_or_else(Refusal::into_response);
         }
         if self.offer == Offer::Page || self.is_metrics_of_viewer(&request) {
