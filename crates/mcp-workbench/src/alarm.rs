@@ -6,11 +6,14 @@
 use std::{
     future::{pending, poll_fn},
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll, Waker, ready},
     time::Duration,
 };
 
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::{
+    task::coop::has_budget_remaining,
+    time::{Instant, Sleep, sleep_until},
+};
 
 /// A deadline that is noticed after this delay is late. On a busy machine the event loop lags by some milliseconds.
 const LATE_AFTER: Duration = Duration::from_millis(100);
@@ -23,6 +26,8 @@ const GRACE_PERIOD: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(crate) struct Alarm {
     set: Option<Pin<Box<Sleep>>>,
+    /// The task that the timer wakes.
+    task: Option<Waker>,
     /// The last time at which a deadline was noticed late. Deadlines before it count after the grace period.
     late_at: Option<Instant>,
 }
@@ -61,11 +66,20 @@ impl Alarm {
         let sleep = self
             .set
             .get_or_insert_with(|| Box::pin(sleep_until(moment)));
+        let task = context.waker();
         if sleep.is_elapsed() || sleep.deadline() > moment {
             sleep.as_mut().reset(moment);
+        } else if self.task.as_ref().is_some_and(|it| it.will_wake(task)) {
+            // It still runs, and wakes this task in time.
+            return Poll::Pending;
         }
         loop {
-            ready!(sleep.as_mut().poll(context));
+            let has_budget = has_budget_remaining();
+            if sleep.as_mut().poll(context).is_pending() {
+                // Without a budget the timer was not polled, and tokio has woken the task for the next turn.
+                self.task = has_budget.then(|| task.clone());
+                return Poll::Pending;
+            }
             if sleep.deadline() >= moment {
                 return Poll::Ready(());
             }
