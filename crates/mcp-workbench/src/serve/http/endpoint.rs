@@ -20,7 +20,7 @@ use super::{
     quotas::{Exceeded, InFlight, Quotas, take_shared},
     refusal::Refusal,
     request_body::{self, RequestBody},
-    response::{self, Response, empty},
+    response::{self, Answered, Response, empty},
     sealed_session::SealedSession,
     sessions::{Session, Sessions},
     stateless::{Stateless, StatelessRequest},
@@ -134,7 +134,10 @@ impl Endpoint {
             waits,
         };
         let response = match (head.uri.path(), head.method) {
-            (ENDPOINT_PATH, Method::POST) => take_post(self, caller, body).await,
+            (ENDPOINT_PATH, Method::POST) => {
+                let answered = take_post(self, caller, body).await;
+                answered.map(|it| it.into_response(head.headers))
+            }
             // On the heap, like other parts that most requests do not need: hyper moves the future of each request.
             (ENDPOINT_PATH, Method::GET) => Box::pin(take_get(self, caller)).await,
             (ENDPOINT_PATH, Method::DELETE) => take_delete(self, caller),
@@ -226,7 +229,7 @@ async fn take_post(
     endpoint: &Endpoint,
     caller: Caller<'_>,
     body: Incoming,
-) -> Result<Response, Refusal> {
+) -> Result<Answered, Refusal> {
     let headers = caller.headers;
     headers::check_content_type(headers)?;
     headers::check_accept(headers, &[JSON, EVENT_STREAM])?;
@@ -269,7 +272,8 @@ async fn take_post(
                 let posting = Posting::answer(body);
                 let from = caller.forwarder();
                 let taken = Box::pin(forward_to(&endpoint.replica, from, elsewhere, posting)).await;
-                return Ok(taken.unwrap_or_else(|| empty(StatusCode::ACCEPTED)));
+                let taken = taken.unwrap_or_else(|| empty(StatusCode::ACCEPTED));
+                return Ok(Answered::Response(taken));
             }
             take_posted(&session, caller.waits, posted, cost).await
         }
@@ -339,7 +343,7 @@ async fn take_stateless(
     endpoint: &Endpoint,
     caller: Caller<'_>,
     posted: PostedMessage,
-) -> Result<Response, Refusal> {
+) -> Result<Answered, Refusal> {
     let PostedMessage {
         message,
         outline,
@@ -354,7 +358,7 @@ async fn take_stateless(
                 let taken = Box::pin(forward_to(&endpoint.replica, from, elsewhere, posting)).await;
                 // If the replica is gone, the request is answered here, with an unknown outcome.
                 if let Some(taken) = taken {
-                    return Ok(taken);
+                    return Ok(Answered::Response(taken));
                 }
             }
             let declared = RequestMeta::declared(request.params.as_ref(), &outline);
@@ -377,7 +381,7 @@ async fn take_stateless(
             Ok(exchange.answer(&caller.waits.first_message, time).await)
         }
         // It belongs to no request and to no session, so it is ignored.
-        Message::Notification(_) => Ok(empty(StatusCode::ACCEPTED)),
+        Message::Notification(_) => Ok(Answered::Response(empty(StatusCode::ACCEPTED))),
         Message::Response(_) => Err(Refusal::NothingAsked),
     }
 }
@@ -441,7 +445,7 @@ async fn begin_session(
     caller: Caller<'_>,
     posted: Posted,
     cost: Cost,
-) -> Result<Response, Refusal> {
+) -> Result<Answered, Refusal> {
     let request = match posted {
         Posted::Message(Message::Request(request), _) if request.method == "initialize" => request,
         _ => return Err(Refusal::NoSession),
@@ -462,12 +466,13 @@ async fn begin_session(
     if agreed {
         endpoint.sessions.add(&session)?;
     }
-    let mut response = answer(&session, caller.waits, &stream, "").await?;
+    let answered = answer(&session, caller.waits, &stream, "").await?;
+    let mut response = answered.into_response(HeaderMap::new());
     if agreed {
         let id = HeaderValue::from_str(&session.id).expect("visible characters");
         response.headers_mut().insert(headers::SESSION_ID, id);
     }
-    Ok(response)
+    Ok(Answered::Response(response))
 }
 
 /// Handles a message within a session.
@@ -476,7 +481,7 @@ async fn take_posted(
     waits: &Waits,
     posted: Posted,
     cost: Cost,
-) -> Result<Response, Refusal> {
+) -> Result<Answered, Refusal> {
     let wants_answer = posted.requests() > 0;
     // Only replicas put it into the ids of events.
     let about = if session.connection.parked().replica().has_others() {
@@ -500,7 +505,7 @@ async fn take_posted(
         Posted::Batch(messages) => batch::take(&session.connection, &messages, output),
     }
     if !wants_answer {
-        return Ok(empty(StatusCode::ACCEPTED));
+        return Ok(Answered::Response(empty(StatusCode::ACCEPTED)));
     }
     answer(session, waits, &stream, &about).await
 }

@@ -14,7 +14,7 @@ use super::{
     limits::FIRST_MESSAGE_TIMEOUT,
     owners::{Forwarder, Posting, forward_to, lost_answer},
     refusal::Refusal,
-    response::{self, Response, ResponseBody, empty},
+    response::{Answered, Response, ResponseBody, empty},
     sessions::Session,
     shared_events::{SharedPlace, SharedStream},
     streams::{Attachment, EventStream, FirstMessage, STANDALONE},
@@ -33,19 +33,19 @@ pub(super) async fn answer(
     waits: &Waits,
     stream: &EventStream,
     about: &str,
-) -> Result<Response, Refusal> {
+) -> Result<Answered, Refusal> {
     let first = session.streams.first_message(stream.id());
     let end = Instant::now() + FIRST_MESSAGE_TIMEOUT;
     match waits.first_message.until(end, first).await {
-        Some(FirstMessage::Answer(frame)) => Ok(response::json(StatusCode::OK, frame)),
+        Some(FirstMessage::Answer(frame)) => Ok(Answered::Message(StatusCode::OK, frame)),
         // The request was cancelled, so there is no response to wait for.
-        Some(FirstMessage::Nothing) => Ok(empty(StatusCode::ACCEPTED)),
+        Some(FirstMessage::Nothing) => Ok(Answered::Response(empty(StatusCode::ACCEPTED))),
         Some(FirstMessage::Events) | None => {
             let handle = stream_handle(session, stream.id(), about);
             if let Some(handle) = &handle {
                 share(session, stream, handle);
             }
-            events(session, stream.id(), None, handle)
+            events(session, stream.id(), None, handle).map(Answered::Response)
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use bytes::{Buf, Bytes};
 use hyper::{
-    StatusCode,
+    HeaderMap, StatusCode,
     body::{Body, Frame as BodyFrame, SizeHint},
     header::{self, HeaderValue},
 };
@@ -17,6 +17,23 @@ use super::{bodies::WholeBody, quotas::Meter, timed_stream::Turn};
 use crate::wire::{Frame, FrameText};
 
 pub(super) type Response = hyper::Response<ResponseBody>;
+
+/// The answer to a request.
+pub(super) enum Answered {
+    /// A single message.
+    Message(StatusCode, Frame),
+    Response(Response),
+}
+
+impl Answered {
+    /// Returns the response to a request with these headers.
+    pub(super) fn into_response(self, headers: HeaderMap) -> Response {
+        match self {
+            Self::Message(status, frame) => json_with(headers, status, frame),
+            Self::Response(response) => response,
+        }
+    }
+}
 
 pub(super) struct ResponseBody {
     content: Content,
@@ -106,13 +123,20 @@ pub(super) fn empty(status: StatusCode) -> Response {
 
 /// Returns a message as a response.
 pub(super) fn json(status: StatusCode, frame: Frame) -> Response {
+    json_with(HeaderMap::new(), status, frame)
+}
+
+/// Returns a message as a response, whose headers take the place of others. With those of the request no memory is
+/// allocated: hyper reads the next request into the headers of the last response.
+fn json_with(mut headers: HeaderMap, status: StatusCode, frame: Frame) -> Response {
     let mut response = with_status(status, WholeBody::message(frame));
-    let headers = response.headers_mut();
+    headers.clear();
     headers.insert(
         header::CONTENT_TYPE,
         HeaderValue::from_static("application/json"),
     );
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    *response.headers_mut() = headers;
     response
 }
 

@@ -27,7 +27,7 @@ use super::{
     limits::MAX_STATELESS,
     quotas::InFlight,
     refusal::Refusal,
-    response::{Response, ResponseBody, empty, json},
+    response::{Answered, Response, ResponseBody, empty},
     streams::{Attachment, EventStream, FirstMessage, Streams},
     unread::UnreadBudget,
     wait_timer::WaitTimer,
@@ -193,14 +193,14 @@ pub(super) struct Exchange {
 
 impl Exchange {
     /// Returns the response: JSON if the response is the first message and comes in time, otherwise events.
-    pub(super) async fn answer(self, timer: &WaitTimer, time: Duration) -> Response {
+    pub(super) async fn answer(self, timer: &WaitTimer, time: Duration) -> Answered {
         let first = self.streams.first_message(self.stream.id());
         let end = Instant::now() + time;
         match timer.until(end, first).await {
-            Some(FirstMessage::Answer(frame)) => json(status(&frame), frame),
+            Some(FirstMessage::Answer(frame)) => Answered::Message(status(&frame), frame),
             // There is no response to wait for.
-            Some(FirstMessage::Nothing) => empty(StatusCode::ACCEPTED),
-            Some(FirstMessage::Events) | None => self.events(),
+            Some(FirstMessage::Nothing) => Answered::Response(empty(StatusCode::ACCEPTED)),
+            Some(FirstMessage::Events) | None => Answered::Response(self.events()),
         }
     }
 
