@@ -41,7 +41,7 @@ use crate::{
     events::{Events, HopGuard, HopResult},
     seal::Sealer,
     server_cache::NotCached,
-    shapes::SeenShape,
+    shapes::DueSample,
     sync::lock,
     wire::ResultMarks,
 };
@@ -216,8 +216,8 @@ pub(crate) struct QueuedCall {
     pub(crate) ends_at: Option<Instant>,
     /// The request in the event stream, while anybody listens.
     pub(crate) hop: Option<Box<HopGuard>>,
-    /// The shape that its result is read for.
-    pub(crate) shape: Option<Arc<SeenShape>>,
+    /// The place for its result, if its shape is read.
+    pub(crate) shape: Option<DueSample>,
 }
 
 impl QueuedCall {
@@ -243,8 +243,10 @@ impl QueuedCall {
             end_hop(*hop, &answer, self.marks);
         }
         // An error says nothing about the shape of a success.
-        if let (Some(shape), Ok(result), false) = (&self.shape, &answer, self.marks.is_error) {
-            shape.offer(result);
+        if let (Ok(result), false) = (&answer, self.marks.is_error)
+            && let Some(sample) = self.shape.take()
+        {
+            sample.offer(result);
         }
         self.reply.give(CompletedCall {
             call: self.call,

@@ -24,6 +24,9 @@ pub(crate) struct CacheHints {
 }
 
 impl CacheHints {
+    /// The members of a result that have hints.
+    pub(crate) const MEMBERS: [&str; 2] = [TTL, SCOPE];
+
     /// The hints of a result whose server gives none.
     pub(crate) const NONE: Self = Self {
         ttl_ms: 0,

@@ -426,8 +426,12 @@ impl Connection {
             CallMeta::Read(meta) if meta.is_modern() => {
                 let said = ModernRequest::new(meta, retry)?;
                 let describes_only = said.progress_token.is_none() && meta.relayed.is_none();
-                if describes_only && let Some(text) = call.meta_text() {
-                    self.context.known_client.remember(&text, &said.client);
+                // Only lines are compared with it.
+                if describes_only
+                    && self.carrier() == Carrier::Pipe
+                    && let Some(text) = call.meta_text()
+                {
+                    self.context.known_client.remember(&text);
                 }
                 Ok(Speaker::Modern(said))
             }

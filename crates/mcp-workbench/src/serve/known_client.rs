@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use rawjson::RawJson;
 
 use super::modern::ModernClient;
-use crate::{call::ClientIdentity, sync::lock};
+use crate::{call::ClientIdentity, era::RequestMeta, sync::lock};
 
 /// The longest description that is remembered.
 const MAX_REMEMBERED: usize = 1024;
@@ -31,17 +31,20 @@ impl KnownClient {
         self.meta.get()
     }
 
-    /// Remembers a `_meta` that has nothing but the description of its client.
-    pub(super) fn remember(&self, text: &RawJson, client: &Arc<ModernClient>) {
+    /// Remembers a valid `_meta` that has nothing but the description of its client, unless there is one already.
+    pub(super) fn remember(&self, text: &RawJson) {
         // Nothing in such a text has to be found again: no escapes, line ends or letters that are not ASCII.
         let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && *byte != b'\\';
         let bytes = text.as_bytes();
-        if bytes.len() <= MAX_REMEMBERED && bytes.iter().all(is_plain) {
-            self.meta.get_or_init(|| KnownMeta {
-                // A slice of the message would keep the whole message alive.
-                text: text.copied(),
-                client: Arc::clone(client),
-            });
+        if self.meta.get().is_some() || bytes.len() > MAX_REMEMBERED || !bytes.iter().all(is_plain)
+        {
+            return;
+        }
+        // Read from a copy: a slice of the message would keep the whole message alive.
+        let text = text.copied();
+        if let Ok(client) = ModernClient::read(&mut RequestMeta::read(&text)) {
+            let client = Arc::new(client);
+            self.meta.get_or_init(|| KnownMeta { text, client });
         }
     }
 
@@ -64,32 +67,38 @@ impl KnownClient {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
 
     #[test]
     fn the_first_plain_description_is_remembered() {
-        let client = || {
-            Arc::new(ModernClient {
-                declaration: Arc::default(),
-                log_level: None,
-                info: None,
-            })
+        let meta = |capabilities: &str| {
+            format!(
+                r#"{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{capabilities}}}"#
+            )
         };
         let known = KnownClient::default();
-        let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(MAX_REMEMBERED));
-        for text in [
-            long.as_str(),
+        for capabilities in [
+            &*format!(r#"{{"a":"{}"}}"#, "x".repeat(MAX_REMEMBERED)),
             r#"{"a":"\u0061"}"#,
             "{\"a\":\n1}",
             r#"{"a":"é"}"#,
+            "7",
         ] {
-            known.remember(&RawJson::trusted(text.to_owned().into()), &client());
-            assert!(known.meta().is_none(), "{text}");
+            known.remember(&RawJson::trusted(meta(capabilities).into()));
+            assert!(known.meta().is_none(), "{capabilities}");
         }
-        for text in [r#"{"a":1}"#, r#"{"a":2}"#] {
-            known.remember(&RawJson::trusted(text.into()), &client());
-            let remembered = known.meta().map(|it| it.text.as_str());
-            assert_eq!(remembered, Some(r#"{"a":1}"#));
+        for capabilities in [r#"{"a":1}"#, r#"{"a":2}"#] {
+            let text = meta(capabilities);
+            let message = Bytes::from(format!("[{text}]"));
+            known.remember(&RawJson::trusted(message.slice(1..=text.len())));
+            // Nothing that is remembered keeps the message alive.
+            assert!(message.is_unique(), "{capabilities}");
+            let remembered = known.meta().unwrap();
+            assert_eq!(remembered.text.as_str(), meta(r#"{"a":1}"#));
+            let declared = remembered.client.declaration.capabilities.clone();
+            assert_eq!(declared.into_declared().as_str(), r#"{"a":1}"#);
         }
     }
 

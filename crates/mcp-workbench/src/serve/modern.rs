@@ -124,7 +124,7 @@ impl ModernRequest {
 }
 
 impl ModernClient {
-    fn read(meta: &mut RequestMeta) -> Result<Self, Reply> {
+    pub(super) fn read(meta: &mut RequestMeta) -> Result<Self, Reply> {
         let said = meta
             .take_modern()
             .map_err(|problem| Reply::invalid_params(problem.to_string()))?;

@@ -123,7 +123,7 @@ impl ServerCache {
         let line = folder
             .and_then(|folder| private_files::read_line(&folder.join(key.file()), MAX_FILE_BYTES));
         let head = line.and_then(|line| CachedServer::parse_head(line, key));
-        // Earlier versions wrote the parts in another order.
+        // For example, an edited file may have line ends anywhere.
         head.unwrap_or_else(|| self.read(key))
     }
 

@@ -228,7 +228,7 @@ impl CachedServer {
         pieces
     }
 
-    /// Parses the first line of a file. The lists are missing.
+    /// Parses the first line of a file, behind which the lists are. Earlier versions wrote one line, which has them too.
     pub(super) fn parse_head(mut line: Vec<u8>, key: &CacheKey) -> Option<Self> {
         if line.ends_with(b",\n") {
             line.truncate(line.len() - 2);

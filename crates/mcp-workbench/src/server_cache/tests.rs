@@ -177,8 +177,10 @@ fn a_start_reads_the_first_line_only() {
     let good = fs::read_to_string(&file).unwrap();
     fs::write(&file, good.strip_suffix("}").unwrap()).unwrap();
     assert_eq!(head().protocol(), Some(&protocol));
+    fs::write(&file, &good).unwrap();
     update(&|record| record.leave_out_lists());
-    assert_eq!(head(), CachedServer::default());
+    assert_eq!(head().protocol(), Some(&protocol));
+    assert_eq!(head().tools(), None);
     // Earlier versions wrote one line, with the tools in front of the shapes.
     let (start, tools) = good.split_once(",\n").unwrap();
     let (start, shapes) = start.split_once(",\"shapes\":").unwrap();

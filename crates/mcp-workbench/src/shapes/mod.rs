@@ -87,7 +87,7 @@ impl Eq for ToolShape {}
 
 impl ToolShape {
     /// Returns the place for the result of a call that begins, if it is to be read.
-    pub(crate) fn due(&self) -> Option<Arc<SeenShape>> {
+    pub(crate) fn due(&self) -> Option<DueSample> {
         let seen = self.0.as_ref()?;
         // Not one atomic step: a lost update only moves the next reading.
         let left = seen.pass_over.load(Ordering::Relaxed);
@@ -98,7 +98,7 @@ impl ToolShape {
         // Set here and not when the result arrives, so that of many calls in flight one is read.
         seen.pass_over
             .store(PASSED_OVER_MEANWHILE, Ordering::Relaxed);
-        Some(Arc::clone(seen))
+        Some(DueSample(Some(Arc::clone(seen))))
     }
 
     /// Returns the shape as signatures have it, if it is known.
@@ -122,9 +122,29 @@ impl ToolShape {
     }
 }
 
+/// The place for the result of a call. If the call ends without a result to read, the next call gets the place.
+#[derive(Debug)]
+pub(crate) struct DueSample(Option<Arc<SeenShape>>);
+
+impl DueSample {
+    pub(crate) fn offer(mut self, result: &RawJson) {
+        if let Some(seen) = self.0.take() {
+            seen.offer(result);
+        }
+    }
+}
+
+impl Drop for DueSample {
+    fn drop(&mut self) {
+        if let Some(seen) = &self.0 {
+            seen.pass_over.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
 impl SeenShape {
     /// Takes a result to be read later.
-    pub(crate) fn offer(&self, result: &RawJson) {
+    fn offer(&self, result: &RawJson) {
         if result.as_bytes().len() > MAX_RESULT_BYTES {
             return;
         }

@@ -242,3 +242,18 @@ fn a_stable_shape_is_read_now_and_then() {
     }
     assert_eq!(read, 4);
 }
+
+#[test]
+fn a_call_without_a_result_leaves_its_place_to_the_next() {
+    let (_, tool) = learned(&[]);
+    let first = tool.due();
+    assert!(first.is_some());
+    assert!(
+        tool.due().is_none(),
+        "one of several calls in flight is read"
+    );
+    drop(first);
+    let second = tool.due().expect("the first call had no result");
+    second.offer(&RawJson::of(&json!({"a": 1})));
+    assert!(tool.due().is_none(), "a result waits to be read");
+}

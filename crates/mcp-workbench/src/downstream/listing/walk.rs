@@ -32,10 +32,13 @@ pub(crate) struct ListWalk {
     hints: Option<CacheHints>,
 }
 
+/// The member that leads to the next page.
+const NEXT_CURSOR: &str = "nextCursor";
+
 /// A page, read in one pass: it may have megabytes.
 struct Page<'a> {
     items: Vec<RawJson>,
-    /// The other members.
+    /// The other members that are needed.
     others: Vec<(Cow<'a, str>, RawJson)>,
 }
 
@@ -52,7 +55,12 @@ impl<'a> Page<'a> {
                     Some(())
                 });
             }
-            others.push((key, cursor.raw()?));
+            let value = cursor.raw()?;
+            // A page may have millions of members, and each would take more than its text.
+            let is_needed = key == NEXT_CURSOR || CacheHints::MEMBERS.contains(&&*key);
+            if is_needed && !others.iter().any(|(known, _)| *known == key) {
+                others.push((key, value));
+            }
             Some(())
         })?;
         let items = items?;
@@ -129,7 +137,7 @@ impl ListWalk {
         let hints = CacheHints::read(member);
         self.hints = Some(self.hints.map_or(hints, |before| before.and(hints)));
         // `null` means that there is no next page.
-        let next = member("nextCursor").filter(|it| it.kind() == Kind::String);
+        let next = member(NEXT_CURSOR).filter(|it| it.kind() == Kind::String);
         self.take_items(items, page.as_bytes().len(), next.is_some());
         let Some(cursor) = next.filter(|_| self.incomplete.is_none()) else {
             return Some(Step::Done);

@@ -521,7 +521,8 @@ impl Calls {
         let tool = tools.admit(request, &*queued.call.context.client)?;
         // A call that was queued again may have the headers of an earlier definition.
         queued.headers = tool.headers(&request.arguments).into();
-        queued.shape = tool.shape.due();
+        // A call that was queued again has its place still.
+        queued.shape = queued.shape.take().or_else(|| tool.shape.due());
         Ok(())
     }
 
@@ -533,7 +534,7 @@ impl Calls {
         queued.sent_at = Some(self.now);
         // One load of a flag while nobody listens.
         if self.about.observed.wants_hops() {
-            let tools = self.listing.tools.as_deref();
+            let tools = self.listing.read().tools.as_deref();
             let peer = hops::peer(&self.about, self.dialect.era, link, tools);
             hops::begin(&self.about, &mut queued, id, peer);
         }
