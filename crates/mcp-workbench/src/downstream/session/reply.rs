@@ -209,7 +209,13 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::downstream::test_client::{TestClient, json};
+    use crate::{
+        downstream::{
+            server::{CallTicket, QueuedCall},
+            test_client::{TestClient, json},
+        },
+        shapes::Shapes,
+    };
 
     /// Describes the end of a call.
     fn described(end: &CallEnd) -> String {
@@ -253,5 +259,25 @@ mod tests {
         assert_eq!(modern, ["unfinished"]);
         let dropped = described_by(drop);
         assert_eq!(dropped, ["dropped"]);
+    }
+
+    #[test]
+    fn only_a_success_fills_the_place_for_its_shape() {
+        let answers = [
+            (Err(CallError::Internal), false),
+            (Ok(json(r#"{"a":1}"#)), true),
+            (Ok(json(r#"{"a":1}"#)), false),
+        ];
+        for (answer, is_error) in answers {
+            let shape = Shapes::default().of(&"x".into());
+            let is_filled = answer.is_ok() && !is_error;
+            let call = TestClient::new(Era::Legacy, "{}").call();
+            let reply = AnswerReceiver::Callback(AnswerCallback::new(drop));
+            let mut queued = QueuedCall::new(CallTicket(1), call, reply);
+            queued.shape = shape.due();
+            queued.marks.is_error = is_error;
+            queued.answer(answer);
+            assert_eq!(shape.due().is_none(), is_filled, "{is_error}");
+        }
     }
 }
