@@ -143,6 +143,31 @@ impl CallParams<'_> {
     pub(super) fn meta_text(&self) -> Option<RawJson> {
         self.outline?.get(self.all, Outlined::Meta)
     }
+
+    /// Returns `_meta`, except a known one, of which an exchange with the client has all that is needed.
+    fn take_meta(&mut self) -> Option<RequestMeta> {
+        match std::mem::replace(&mut self.meta, CallMeta::None) {
+            CallMeta::Read(meta) => Some(*meta),
+            CallMeta::None | CallMeta::Known(_) => None,
+        }
+    }
+
+    fn has_arguments(&self) -> bool {
+        match self.outline {
+            Some(outline) => outline.has(Outlined::Arguments),
+            None => self.arguments.is_some(),
+        }
+    }
+
+    /// Returns the arguments; an empty object if there are none. `use_tool` almost never needs them as one value: its
+    /// outline has their members.
+    fn take_arguments(&mut self) -> RawJson {
+        let arguments = match self.outline {
+            Some(outline) => outline.get(self.all, Outlined::Arguments),
+            None => self.arguments.take(),
+        };
+        arguments.unwrap_or_else(|| ObjectText::new().finish())
+    }
 }
 
 /// Returns the answers, if there are any.
@@ -186,151 +211,156 @@ impl MetaRun {
     }
 }
 
-/// Begins the operation of a call that reaches no server, if anybody listens.
-fn observe(
-    workbench: &Workbench,
-    request: ClientRequest<'_>,
-    name: &str,
-    context: &CallContext,
-) -> Option<OperationGuard> {
-    let observed = workbench.observed();
-    let begin = || OperationStart {
-        request_id: Some(request.id),
-        method: "tools/call".into(),
-        target: Some(operations::cut(name)),
-        tool: None,
-        arguments: Some(request.params),
-        params: Some(request.params),
-        meta: context.meta.as_ref(),
-        client: EventClient::of(&*context.client, workbench.client_name()),
-    };
-    observed.is_listened().then(|| observed.begin(begin()))
-}
-
-fn begin_meta_tool(
-    tool: MetaTool,
-    arguments: RawJson,
-    mut context: CallContext,
-    observed: Option<OperationGuard>,
-) -> Begun {
-    if let Some(observed) = &observed {
-        context.reports.set_span(observed.span());
-    }
-    Begun::Meta(MetaRun {
-        tool,
-        arguments,
-        context,
-        observed,
-    })
+/// A `tools/call` on its way to a tool.
+struct IncomingCall<'a> {
+    workbench: &'a Arc<Workbench>,
+    request: ClientRequest<'a>,
+    params: CallParams<'a>,
+    context: CallContext,
 }
 
 /// Starts the call that the parameters of a `tools/call` request describe.
-pub(super) fn begin(
-    workbench: &Arc<Workbench>,
-    id: &RequestId,
-    params: CallParams<'_>,
+pub(super) fn begin<'a>(
+    workbench: &'a Arc<Workbench>,
+    id: &'a RequestId,
+    mut params: CallParams<'a>,
     requester: Requester,
 ) -> Begun {
-    let CallParams {
-        all,
-        name,
-        arguments,
-        has_others,
-        meta,
-        retry: _,
-        outline,
-    } = params;
-    let has_arguments = match outline {
-        Some(outline) => outline.has(Outlined::Arguments),
-        None => arguments.is_some(),
+    let context = requester.into_context(params.take_meta());
+    let call = IncomingCall {
+        workbench,
+        request: ClientRequest {
+            id,
+            params: params.all,
+        },
+        params,
+        context,
     };
-    // Native mode passes the parameters on as the client wrote them, even without arguments.
-    let passed_on = (has_others || !has_arguments).then_some(all);
-    // `use_tool` almost never needs them as a value: its outline has their members.
-    let arguments = || {
-        let outlined = || outline?.get(all, Outlined::Arguments);
-        let arguments = arguments.or_else(outlined);
-        arguments.unwrap_or_else(|| ObjectText::new().finish())
-    };
-    let context = requester.into_context(match meta {
-        CallMeta::Read(meta) => Some(*meta),
-        // An exchange with a modern client has the rest of a known text.
-        CallMeta::None | CallMeta::Known(_) => None,
-    });
-    let request = ClientRequest { id, params: all };
-    let start = |context, mode, names, arguments, select| {
-        Begun::Call(workbench.start_call(ToolCall {
+    if workbench.native().is_some() {
+        return call.start_shown();
+    }
+    // Meta-tools first: no server can take their names.
+    match MetaTool::named(&call.params.name).filter(|tool| workbench.has(*tool)) {
+        Some(MetaTool::UseTool) => call.start_used(),
+        // Only the run itself can be continued. Starting it again would repeat its calls.
+        Some(MetaTool::RunCode) if call.context.retry.is_some() => {
+            call.refuse(Reply::invalid_params(RUN_GONE))
+        }
+        Some(tool) => call.start_meta_tool(tool),
+        None => call.start_named(),
+    }
+}
+
+impl IncomingCall<'_> {
+    /// Starts a call by a name that native mode shows.
+    fn start_shown(mut self) -> Begun {
+        let name = std::mem::take(&mut self.params.name);
+        let names = ToolNames {
+            toolbox: "",
+            server: "",
+            tool: &name,
+        };
+        // The parameters are passed on as the client wrote them, even without arguments.
+        let is_rewritten = self.params.has_arguments() && !self.params.has_others;
+        let passed_on = (!is_rewritten).then_some(self.params.all);
+        let arguments = self.params.take_arguments();
+        Begun::Call(self.workbench.start_call(ToolCall {
+            mode: Mode::Native,
+            names,
+            arguments,
+            params: passed_on,
+            request: Some(self.request),
+            select: Select::Whole,
+            context: self.context,
+        }))
+    }
+
+    fn start(self, mode: Mode, names: ToolNames<'_>, arguments: RawJson, select: Select) -> Begun {
+        Begun::Call(self.workbench.start_call(ToolCall {
             mode,
             names,
             arguments,
-            params: passed_on.filter(|_| mode == Mode::Native),
-            request: Some(request),
+            params: None,
+            request: Some(self.request),
             select,
-            context,
+            context: self.context,
         }))
-    };
-    let refused = |context: &CallContext, reply| {
-        operations::end(observe(workbench, request, &name, context), &reply);
-        Begun::Over(reply)
-    };
-    let unknown = |context: &CallContext, reply| {
-        operations::end_unknown(observe(workbench, request, &name, context), &reply);
-        Begun::Over(reply)
-    };
-    if workbench.native().is_some() {
-        let (toolbox, server, tool) = ("", "", &*name);
-        let names = ToolNames {
-            toolbox,
-            server,
-            tool,
-        };
-        return start(context, Mode::Native, names, arguments(), Select::Whole);
     }
-    // Meta-tools first: no server can take their names.
-    match MetaTool::named(&name).filter(|tool| workbench.has(*tool)) {
-        Some(MetaTool::UseTool) => {
-            let outlined = outline.map(|outline| (all, outline));
-            match UseToolParams::read(outlined, arguments, workbench) {
-                Ok(UseToolParams {
-                    tool,
-                    arguments,
-                    select,
-                }) => {
-                    let select = select.map_or(Select::Default, Select::Filter);
-                    start(context, Mode::UseTool, tool.names(), arguments, select)
-                }
-                Err(failure) => refused(&context, Reply::Own(failure)),
+
+    fn start_used(mut self) -> Begun {
+        let CallParams { all, outline, .. } = self.params;
+        let outlined = outline.map(|outline| (all, outline));
+        let read = UseToolParams::read(outlined, || self.params.take_arguments(), self.workbench);
+        match read {
+            Ok(UseToolParams {
+                tool,
+                arguments,
+                select,
+            }) => {
+                let select = select.map_or(Select::Default, Select::Filter);
+                self.start(Mode::UseTool, tool.names(), arguments, select)
             }
+            Err(failure) => self.refuse(Reply::Own(failure)),
         }
-        // Only the run itself can be continued. Starting it again would repeat its calls.
-        Some(MetaTool::RunCode) if context.retry.is_some() => {
-            refused(&context, Reply::invalid_params(RUN_GONE))
-        }
-        Some(tool) => {
-            let observed = observe(workbench, request, &name, &context);
-            begin_meta_tool(tool, arguments(), context, observed)
-        }
-        None => match workbench.named(&name, &*context.client) {
-            NamedTool::Registered(tool) => {
-                let names = ToolNames::from(&tool);
-                start(
-                    context,
-                    Mode::Registered,
-                    names,
-                    arguments(),
-                    Select::Default,
-                )
-            }
+    }
+
+    /// Starts a call by a name in the list of tools.
+    fn start_named(mut self) -> Begun {
+        let name = &*self.params.name;
+        let (tool, select) = match self.workbench.named(name, &*self.context.client) {
+            NamedTool::Registered(tool) => (tool, Select::Default),
             // An interface needs the whole result: filters are made for models.
-            NamedTool::Own(tool) => {
-                let names = ToolNames::from(&tool);
-                start(context, Mode::Registered, names, arguments(), Select::Whole)
-            }
+            NamedTool::Own(tool) => (tool, Select::Whole),
             NamedTool::Shared(servers) => {
-                unknown(&context, Reply::invalid_params(ambiguous(&name, &servers)))
+                let reply = Reply::invalid_params(ambiguous(name, &servers));
+                return self.refuse_unknown(reply);
             }
-            NamedTool::Unknown => unknown(&context, unknown_tool(workbench, &name)),
-        },
+            NamedTool::Unknown => {
+                let reply = unknown_tool(self.workbench, name);
+                return self.refuse_unknown(reply);
+            }
+        };
+        let arguments = self.params.take_arguments();
+        self.start(Mode::Registered, ToolNames::from(&tool), arguments, select)
+    }
+
+    fn start_meta_tool(mut self, tool: MetaTool) -> Begun {
+        let observed = self.observe();
+        if let Some(observed) = &observed {
+            self.context.reports.set_span(observed.span());
+        }
+        Begun::Meta(MetaRun {
+            tool,
+            arguments: self.params.take_arguments(),
+            context: self.context,
+            observed,
+        })
+    }
+
+    fn refuse(self, reply: Reply) -> Begun {
+        operations::end(self.observe(), &reply);
+        Begun::Over(reply)
+    }
+
+    fn refuse_unknown(self, reply: Reply) -> Begun {
+        operations::end_unknown(self.observe(), &reply);
+        Begun::Over(reply)
+    }
+
+    /// Begins the operation of a call that reaches no server, if anybody listens.
+    fn observe(&self) -> Option<OperationGuard> {
+        let observed = self.workbench.observed();
+        let begin = || OperationStart {
+            request_id: Some(self.request.id),
+            method: "tools/call".into(),
+            target: Some(operations::cut(&self.params.name)),
+            tool: None,
+            arguments: Some(self.request.params),
+            params: Some(self.request.params),
+            meta: self.context.meta.as_ref(),
+            client: EventClient::of(&*self.context.client, self.workbench.client_name()),
+        };
+        observed.is_listened().then(|| observed.begin(begin()))
     }
 }
 
