@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::{modern, natively, silent, telling};
-use crate::harness::Setup;
+use crate::harness::{Script, Setup, Workbench};
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 
@@ -87,4 +87,78 @@ fn a_modern_client_has_no_legacy_methods_and_gets_cache_hints() {
     assert_eq!(refused.error().code, -32602);
     let refused = workbench.ask("resources/read", r#"{"uri":"v:1"}"#);
     assert_eq!(refused.error().code, -32002);
+}
+
+/// The workbench does not read a description again that has the text of the first one. Every other `_meta` counts.
+#[test]
+fn every_meta_counts_whatever_the_client_has_sent_before() {
+    let script = Script::named(&["x"])
+        .set("era", r#""modern""#)
+        .answers("x", r#"{"resultType":"complete","content":[]}"#);
+    let mut workbench = Setup::one(&script).start();
+    let described = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}"#;
+    let meta = |more: &str| format!("{{{described}{more}}}");
+    let usual = meta("");
+    let tool = json!({"toolbox": "dev", "server": "fs", "tool": "x"});
+    let ask = |workbench: &mut Workbench, name: &str, arguments: &Value, meta: &str| {
+        let params = format!(r#"{{"name":"{name}","arguments":{arguments},"_meta":{meta}}}"#);
+        workbench.ask("tools/call", &params)
+    };
+    let opened = json!({ "toolbox": "dev" });
+    assert!(!ask(&mut workbench, "open_toolbox", &opened, &usual).is_error());
+    let used = json!({ "tool": tool });
+    let trace = r#","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01""#;
+    // The `_meta` of the client, and what the server gets besides the description of the client.
+    let relayed = [
+        (usual.clone(), json!({})),
+        (usual.clone(), json!({})),
+        (
+            meta(r#","io.modelcontextprotocol/logLevel":"error""#),
+            json!({"io.modelcontextprotocol/logLevel": "error"}),
+        ),
+        (
+            meta(trace),
+            serde_json::from_str(&format!("{{{}}}", &trace[1..])).unwrap(),
+        ),
+        (usual.clone(), json!({})),
+        (usual.replace("roots", "sampling"), json!({})),
+        (usual.replace(':', " : "), json!({})),
+    ];
+    for (index, (meta, more)) in relayed.iter().enumerate() {
+        assert!(
+            !ask(&mut workbench, "use_tool", &used, meta).is_error(),
+            "{meta}"
+        );
+        let calls = workbench.journal("dev", "fs").received("tools/call");
+        assert_eq!(calls.len(), index + 1);
+        let got: Value =
+            serde_json::from_str(calls[index].params.as_deref().unwrap().get()).unwrap();
+        let mut got = got["_meta"].as_object().unwrap().clone();
+        got.remove("io.modelcontextprotocol/protocolVersion");
+        got.remove("io.modelcontextprotocol/clientInfo");
+        let capabilities = got
+            .remove("io.modelcontextprotocol/clientCapabilities")
+            .unwrap();
+        let question = if meta.contains("sampling") {
+            "sampling"
+        } else {
+            "roots"
+        };
+        assert_eq!(capabilities, json!({ question: {} }), "{meta}");
+        assert_eq!(Value::Object(got), *more, "{meta}");
+    }
+    let refused = [
+        (usual.replace("2026-07-28", "1999-01-01"), -32022),
+        (usual.replace("clientCapabilities", "other"), -32602),
+        (meta(&format!(",{described}")), -32602),
+        ("{}".to_owned(), -32602),
+    ];
+    for (meta, code) in refused {
+        let answer = ask(&mut workbench, "use_tool", &used, &meta);
+        assert_eq!(answer.error().code, code, "{meta}");
+    }
+    assert_eq!(
+        workbench.journal("dev", "fs").received("tools/call").len(),
+        relayed.len()
+    );
 }
