@@ -56,26 +56,37 @@ pub fn count_parts(programs: &Programs) -> Result<Vec<(String, f64)>, CountError
     Ok(counts)
 }
 
+/// The instructions of a whole call: one after the other, and with [`IN_FLIGHT`] in flight.
+pub struct CallCount {
+    target: String,
+    alone: f64,
+    in_flight: f64,
+}
+
 /// Whole calls: the instructions of the workbench process per call, for each target. The profiles of the longer runs go
 /// into a folder, for `callgrind_annotate`.
 pub fn count_targets<'a>(
     programs: &Programs,
     targets: impl Iterator<Item = &'a Target>,
     profiles: &Path,
-) -> Result<Vec<(String, f64)>, CountError> {
+) -> Result<Vec<CallCount>, CountError> {
     let mut counts = Vec::new();
     for target in targets {
         // The first start of a configuration also writes its lock file and its cache.
         drop(Session::ready(target.prepare(programs, Layout::SMALL)?)?);
-        for in_flight in [1, IN_FLIGHT] {
+        let per_call = |in_flight| -> Result<f64, CountError> {
             let count = |calls| count_calls(programs, target, in_flight, calls);
             let (few, _) = count(FEW)?;
             let (many, profile) = count(MANY)?;
             let file = format!("callgrind.{}-{in_flight}", target.name());
             fs::write(profiles.join(file), profile)?;
-            let name = format!("whole call, {}, {in_flight} in flight", target.name());
-            counts.push((name, one(few, many)));
-        }
+            Ok(one(few, many))
+        };
+        counts.push(CallCount {
+            target: target.name().to_owned(),
+            alone: per_call(1)?,
+            in_flight: per_call(IN_FLIGHT)?,
+        });
     }
     Ok(counts)
 }
@@ -136,11 +147,26 @@ fn collected(log: &Path) -> Result<f64, CountError> {
     number.ok_or(CountError::Uncounted)
 }
 
-/// The counts as a table.
-pub fn table(counts: &[(String, f64)]) -> String {
-    let mut table = String::from("| what | instructions |\n| --- | --- |\n");
-    for (name, count) in counts {
-        table += &format!("| {name} | {count:.0} |\n");
+/// The counts as tables: the parts of a call, if they were counted, and whole calls.
+pub fn tables(parts: &[(String, f64)], calls: &[CallCount]) -> String {
+    let mut tables = String::new();
+    if !parts.is_empty() {
+        tables += "| part | instructions |\n| --- | --- |\n";
     }
-    table
+    for (name, count) in parts {
+        tables += &format!("| {name} | {count:.0} |\n");
+    }
+    if !parts.is_empty() {
+        tables += "\n";
+    }
+    tables += &format!("| whole call | 1 in flight | {IN_FLIGHT} |\n| --- | --- | --- |\n");
+    for CallCount {
+        target,
+        alone,
+        in_flight,
+    } in calls
+    {
+        tables += &format!("| {target} | {alone:.0} | {in_flight:.0} |\n");
+    }
+    tables
 }

@@ -10,7 +10,7 @@ use std::{
 
 use bench::{
     cases::{CASES, Plan, Run},
-    instructions::{CountError, count_parts, count_targets, table},
+    instructions::{CountError, count_parts, count_targets, tables},
     pairs,
     peers::PEERS,
     report::{Machine, Report, publish},
@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut run = prepare(&arguments)?;
     if arguments.instructions {
         fs::create_dir_all(&arguments.output)?;
-        let counts = table(&count_instructions(&arguments, &run)?);
+        let counts = count_instructions(&arguments, &run)?;
         fs::write(arguments.output.join("instructions.md"), &counts)?;
         return Ok(write!(io::stdout(), "{counts}")?);
     }
@@ -86,18 +86,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The parts of a call, unless targets are named, and whole calls through the workbench.
-fn count_instructions(arguments: &Arguments, run: &Run) -> Result<Vec<(String, f64)>, CountError> {
+/// Counts the parts of a call, unless targets are named, and whole calls through the workbench. Returns the tables.
+fn count_instructions(arguments: &Arguments, run: &Run) -> Result<String, CountError> {
     let is_named = |target: &&Target| arguments.targets.iter().any(|it| it == target.name());
     let all = || run.all_targets().filter(|it| it.is_workbench());
     if arguments.targets.is_empty() {
         // The pairs have those over pipes and with HTTP on both sides.
         let wanted = all().filter(|it| it.is_pair() || it.is_mixed_transport());
-        let mut counts = count_parts(&run.programs)?;
-        counts.extend(count_targets(&run.programs, wanted, &arguments.output)?);
-        return Ok(counts);
+        let parts = count_parts(&run.programs)?;
+        let calls = count_targets(&run.programs, wanted, &arguments.output)?;
+        return Ok(tables(&parts, &calls));
     }
-    count_targets(&run.programs, all().filter(is_named), &arguments.output)
+    let calls = count_targets(&run.programs, all().filter(is_named), &arguments.output)?;
+    Ok(tables(&[], &calls))
 }
 
 fn prepare(arguments: &Arguments) -> io::Result<Run> {
