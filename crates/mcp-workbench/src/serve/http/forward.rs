@@ -294,7 +294,7 @@ impl LostAnswer {
     fn new(id: &RequestId, answer: Frame) -> Self {
         Self {
             event: lone_event(answer),
-            // Messages of ours have another member behind the id, so that 7 does not match 71.
+            // In our messages another member follows the id, so that 7 does not match 71.
             answered: [br#""id":"#, id.as_bytes(), br#",""#].concat(),
         }
     }
