@@ -83,7 +83,7 @@ enum Speaker {
 pub(super) struct Agreed {
     /// The revision that is spoken.
     pub(super) revision: Revision,
-    /// What servers learn about the client.
+    /// The description of the client for its servers.
     pub(super) declaration: Arc<Declaration>,
     /// The identity that the client reports.
     pub(super) identity: Arc<ClientIdentity>,
